@@ -1,0 +1,58 @@
+/*
+ * The tree of processes behind one core: supervisor and workers.
+ *
+ * core (this process) --socketpair--> cloister-supervisor --fork, exec--> cloister-worker
+ *                     <------------- socketpair per worker ------------->
+ *
+ * The supervisor starts first, while core is still unrestricted; workers start at the first job of
+ * their session. Everything below dies with core: the supervisor when its socket closes, workers
+ * with the supervisor (and when their own socket closes).
+ */
+#ifndef CLOISTER_DAEMON_TREE_H
+#define CLOISTER_DAEMON_TREE_H
+
+#include "call/worker.h"
+
+#include <stdbool.h>
+
+struct tree_options {
+	const char *libexecdir; /* where cloister-supervisor and cloister-worker are; NULL: the
+				   environment's CLOISTER_LIBEXECDIR, else beside this executable,
+				   else the installed place */
+	bool single_user;       /* start also without Landlock; tree_gaps() then says so */
+	unsigned max_workers;   /* 0: 256 */
+	int64_t worker_memory;  /* address space of a worker in bytes; 0: 1 GiB */
+	int64_t worker_cpu_s;   /* CPU seconds of a worker; 0: 3600 */
+	int landlock_abi;       /* 0: the kernel's; 1..: pretend it is lower; -1: pretend there is
+				   none (tests) */
+};
+
+struct tree;
+
+/*
+ * Start the supervisor. Call it before threads, keys and workspaces are opened. Errors:
+ * ERR_UNAVAILABLE (no Landlock of at least ABI 2 or no openat2 and not single_user; an executable
+ * is missing), ERR_LIMIT, ERR_IO. Does not wait for the supervisor: start-up is a fork and an exec.
+ */
+int tree_start(const struct tree_options *opt, struct tree **ret, struct err *err) _must_check_;
+
+/* Ends supervisor and workers and waits (bounded) until they are gone. Accepts NULL. */
+void tree_free(struct tree *t);
+DEFINE_CLEANUP(struct tree *, tree_free)
+
+/* What is weaker on this machine than the design promises, one sentence, for every result; NULL:
+ * nothing. */
+const char *tree_gaps(const struct tree *t);
+
+/*
+ * The worker of a session: `mount_fds` are its mounts' roots (borrowed, duplicated), in the order
+ * that jobs number them. Nothing starts before the first job. `lease` (the session id) only names
+ * it in messages. The worker must be freed before the tree. Errors: ERR_LIMIT, ERR_NO_MEMORY.
+ */
+int tree_worker(struct tree *t, const char *lease, const int *mount_fds, unsigned n_mounts,
+	struct worker **ret, struct err *err) _must_check_;
+
+/* The supervisor's pid, for status pages and tests. */
+int tree_supervisor_pid(const struct tree *t);
+
+#endif
