@@ -48,7 +48,7 @@ static void trim_partial_utf8(char *s, size_t len)
 		s[i - 1] = '\0';
 }
 
-static void format_into(char *out, size_t cap, const char *fmt, va_list ap)
+static _printf_(3, 0) void format_into(char *out, size_t cap, const char *fmt, va_list ap)
 {
 	int n = vsnprintf(out, cap, fmt, ap);
 	if (n < 0)

@@ -28,11 +28,12 @@ struct process_spec {
 	const char *const *envp; /* NULL-terminated; the environment is never inherited */
 	const int *fds;          /* become 3, 4, ...; every other descriptor above 2 is closed */
 	unsigned n_fds;          /* at most PROCESS_FDS_MAX */
-	bool keep_stderr;        /* else 0, 1 and 2 are /dev/null */
+	int null_fd;             /* becomes 0, 1 and 2; open /dev/null for reading and writing */
+	bool keep_stderr;        /* 2 stays as it is */
 };
 
-/* Start. Errors before the exec are reported here (ERR_LIMIT, ERR_NO_MEMORY, ERR_IO, ERR_NOT_FOUND
- * when the executable cannot be executed). */
+/* Start; returns when the exec has happened. Errors before the exec are reported here (ERR_LIMIT,
+ * ERR_NO_MEMORY, ERR_IO, ERR_NOT_FOUND when the executable cannot be executed). */
 int process_start(
 	const struct process_spec *spec, struct process *ret, struct err *err) _must_check_;
 
