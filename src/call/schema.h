@@ -1,9 +1,9 @@
 /*
  * Arguments and results of tools, declared once as data.
  *
- * One table of `struct field` per tool yields: checking of a call's arguments (unknown argument:
- * error; numeric text and integral reals are NOT coerced), their defaults, the JSON Schema in tool
- * listings and OpenAPI, --help and the manual.
+ * One table of `struct field` per tool yields: the check of a call's arguments (an unknown one is
+ * an error; 5.0 is the integer 5, "5" is not), their defaults, the JSON Schema in tool listings and
+ * OpenAPI, --help and the manual.
  */
 #ifndef CLOISTER_CALL_SCHEMA_H
 #define CLOISTER_CALL_SCHEMA_H

@@ -13,6 +13,8 @@
 #include "workspace/history.h"
 
 struct tool_call;
+struct tool_env;
+struct session;
 
 /* What run() and resume() return beside errors. */
 enum tool_step { TOOL_DONE = 0, TOOL_PENDING = 1 /* waits for tool_call_job() */ };
@@ -31,10 +33,9 @@ struct tool {
 	int (*run)(struct tool_call *tc, struct err *err);
 	/* The submitted job has an answer. NULL when the tool never waits. */
 	int (*resume)(struct tool_call *tc, struct worker_answer *answer, struct err *err);
-	/* Members of the result that depend on the finished change set or its commit (both NULL for
-	 * reading tools, `committed` NULL for a dry run). NULL when there are none. */
-	int (*report)(struct tool_call *tc, const struct changeset *cs,
-		const struct commit_result *committed, struct err *err);
+	/* Members of the result that follow from the finished change set (also of a dry run). NULL
+	 * when there are none. */
+	int (*report)(struct tool_call *tc, const struct changeset *cs, struct err *err);
 	/* Free what hangs on tool_call_state(). NULL when nothing does. */
 	void (*done)(struct tool_call *tc);
 };
@@ -57,6 +58,7 @@ unsigned tool_targets(const struct tool_call *tc);
 
 struct view *tool_view(struct tool_call *tc);
 struct workspace *tool_workspace(struct tool_call *tc);
+struct session *tool_session(struct tool_call *tc);
 struct worker *tool_worker(
 	struct tool_call *tc, struct err *err); /* NULL with err when it cannot be had */
 
@@ -75,6 +77,7 @@ void *tool_state(struct tool_call *tc, size_t size);
  * ERR_TIMEOUT. Call it in loops. */
 int tool_progress(struct tool_call *tc, int64_t done, int64_t total, struct err *err) _must_check_;
 
+const struct principal *tool_principal(const struct tool_call *tc);
 const struct tool_env *tool_env(const struct tool_call *tc);
 
 #endif

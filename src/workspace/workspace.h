@@ -35,6 +35,10 @@ struct mount_spec {
 	bool read_only;
 };
 
+/* Where a store without a descriptor of its own is kept, in the root of the mount; hidden from
+ * every tool. */
+#define WORKSPACE_STORE_NAME ".cloister"
+
 struct workspace_options {
 	int64_t quota_bytes;   /* 0: no limit */
 	int64_t quota_entries; /* 0: no limit */
