@@ -39,8 +39,6 @@ struct change {
 	int64_t entries_delta, bytes_delta;
 	mode_t mode_before, mode_after;
 	bool is_dir;
-	int content_fd; /* staged content for CREATE, REPLACE, APPEND (the tail), else -1; borrowed
-			 */
 };
 
 struct changeset;
@@ -53,6 +51,12 @@ DEFINE_CLEANUP(struct changeset *, changeset_free)
 
 unsigned changeset_count(const struct changeset *cs);
 const struct change *changeset_get(const struct changeset *cs, unsigned i);
+
+/* The staged content of CREATE and REPLACE, or the tail of APPEND, for reading with pread(2). The
+ * caller owns the descriptor; its offset is shared, so it is not to be used. */
+int changeset_content(
+	const struct changeset *cs, unsigned i, int *ret_fd, struct err *err) _must_check_;
+
 int64_t changeset_bytes_delta(const struct changeset *cs);
 int64_t changeset_entries_delta(const struct changeset *cs);
 

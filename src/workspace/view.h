@@ -38,18 +38,20 @@ struct identity {
 struct node {
 	enum node_kind kind;
 	unsigned mount;
-	bool read_only; /* the mount is */
-	bool staged;    /* the content is this view's own */
-	int parent_fd;  /* real parent directory, or -1 when the parent is made by this view; owned
-			 */
-	char *spelled;  /* agent path as asked, normalised to absolute ("/workspace/a/l/x"); escaped
-			   text; owned */
-	char *resolved; /* agent path after links ("/workspace/a/b/x"); escaped text; owned. Policy
-			   sees both */
-	char *path;     /* bytes relative to the mount's root, "" for the root itself; owned */
-	const char *name;   /* last component, inside `path` */
-	struct stat st;     /* when not NODE_ABSENT */
+	bool read_only;    /* the mount is */
+	bool staged;       /* the content is this view's own */
+	bool lacks_parent; /* RESOLVE_PARENTS_MAY_LACK: some directory above is missing too */
+	int fd;            /* O_PATH descriptor of the real object; -1 when there is none; owned */
+	const char *spelled;  /* agent path as asked, normalised to absolute ("/workspace/a/l/x");
+				 escaped text; owned by the node, as the next three */
+	const char *resolved; /* agent path after links ("/workspace/a/b/x"); escaped text. Policy
+				 sees both */
+	const char *path; /* bytes relative to the mount's root, "" for the root itself; no link in
+			     it */
+	const char *name; /* last component, inside `path` */
+	struct stat st;   /* when not NODE_ABSENT */
 	struct identity id; /* when it exists in the real tree */
+	void *memory;       /* what the texts point into */
 };
 
 void node_done(struct node *n);
@@ -133,7 +135,8 @@ DEFINE_CLEANUP(struct staged *, staged_free)
 enum put_how {
 	PUT_CREATE = 1 /* ERR_EXISTS when there */,
 	PUT_REPLACE = 2 /* ERR_NOT_FOUND when not */,
-	PUT_EITHER = 3
+	PUT_EITHER = 3,
+	PUT_PARENTS = 4 /* flag: make the directories that are missing above it (0755) */
 };
 int view_put(struct view *v, const struct node *n, struct staged *take, enum put_how how,
 	mode_t mode, const struct sha256 *must_hash, struct err *err) _must_check_;

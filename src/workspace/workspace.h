@@ -33,6 +33,14 @@ struct mount_spec {
 	int store_fd; /* directory on the same mount for staged files and history; -1: `.cloister`
 			 inside dir_fd */
 	bool read_only;
+	/*
+	 * Other sessions may have this directory too. A shared mount has a store, a lock and a
+	 * count of its own, limited by the two quotas here (0: none); one change set can touch one
+	 * shared mount. A mount that is not shared is private to the session: it counts to the
+	 * session's quota.
+	 */
+	bool shared;
+	int64_t quota_bytes, quota_entries;
 };
 
 /* Where a store without a descriptor of its own is kept, in the root of the mount; hidden from
@@ -79,6 +87,15 @@ void workspace_free(struct workspace *ws);
 /* Current usage: O(1). Counts other processes' commits too. */
 int workspace_usage(
 	struct workspace *ws, struct workspace_usage *ret, struct err *err) _must_check_;
+
+/* What recovery has found and done since this workspace was opened by this process. */
+struct workspace_recovery {
+	unsigned finished, rolled_back; /* interrupted change sets */
+	unsigned interfered; /* files that something else changed meanwhile, left as they are */
+	char path[256];      /* agent path of the first of these, "" when none */
+	bool recounted;      /* usage was counted anew */
+};
+void workspace_recovered(const struct workspace *ws, struct workspace_recovery *ret);
 
 /* Number of the last committed change set (0: none yet). */
 uint64_t workspace_seq(struct workspace *ws);
