@@ -93,17 +93,33 @@ static bool tell_at_once(int failed)
 	return failed == -ERR_PATH_INVALID || failed == -ERR_NO_MEMORY;
 }
 
+/* Paths travel as text in which bytes that are not UTF-8 are \\xHH; the workspace knows bytes. */
+static int path_bytes(const char *text, struct buf *ret, struct err *err)
+{
+	if (name_unescape(ret, str_of(text)))
+		return 0;
+	if (ret->failed)
+		return err_set(err, ERR_PATH_INVALID, "the path is longer than %d bytes",
+			LIMIT_PATH_BYTES);
+	(void)err_set(err, ERR_PATH_INVALID, "the path has an escape that is not known");
+	return err_hint(err, "write a backslash as \\\\ and a byte that is not UTF-8 as \\xHH");
+}
+
 int tool_target(struct tool_call *tc, const char *path, enum access access, unsigned resolve_flags,
 	struct err *err)
 {
+	_cleanup_buf_ struct buf bytes = buf_init(LIMIT_PATH_BYTES);
 	int r = targets_grow(tc, err);
+	if (r == 0)
+		r = path_bytes(path, &bytes, err);
 	if (r < 0)
 		return r;
 	struct target *t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_oom(err);
 	t->node.parent_fd = -1;
-	t->failed = view_resolve(tc->view, str_of(path), resolve_flags, &t->node, &t->why);
+	t->failed = view_resolve(tc->view, (struct str){buf_str(&bytes), bytes.len}, resolve_flags,
+		&t->node, &t->why);
 	if (tell_at_once(t->failed)) {
 		*err = t->why;
 		r = t->failed;
