@@ -29,6 +29,7 @@ struct field {
 	enum field_type type;
 	const char *help; /* one sentence */
 	bool required;
+	bool nul_ok; /* STRING: U+0000 is allowed; read it with json_string_length() */
 	int64_t min,
 		max; /* INT: value; STRING: characters; ARRAY: items. max 0: the type's own limit */
 	int64_t dflt; /* INT, BOOL */

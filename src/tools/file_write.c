@@ -9,6 +9,7 @@ static const struct field args[] = {
 	{.name = "content",
 		.type = FIELD_STRING,
 		.required = true,
+		.nul_ok = true,
 		.max = LIMIT_REQUEST_BYTES,
 		.help = "What to write."},
 	{.name = "mode",
