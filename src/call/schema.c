@@ -159,7 +159,8 @@ static int check_value(const struct field *f, const json_t *v, const struct wher
 			type_word(f->type));
 		return refuse(w, err, problem);
 	}
-	if (json_is_string(v) && !f->nul_ok && strlen(json_string_value(v)) != json_string_length(v))
+	if (json_is_string(v) && !f->nul_ok &&
+		strlen(json_string_value(v)) != json_string_length(v))
 		return refuse(w, err, "has a NUL character, which is not allowed here");
 	switch (f->type) {
 	case FIELD_STRING:
