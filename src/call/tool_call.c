@@ -117,7 +117,7 @@ int tool_target(struct tool_call *tc, const char *path, enum access access, unsi
 	struct target *t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_oom(err);
-	t->node.parent_fd = -1;
+	t->node.fd = -1;
 	t->failed = view_resolve(tc->view, (struct str){buf_str(&bytes), bytes.len}, resolve_flags,
 		&t->node, &t->why);
 	if (tell_at_once(t->failed)) {

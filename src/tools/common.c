@@ -82,7 +82,7 @@ int need_directory(const struct node *n, struct err *err)
 
 int make_parents(struct tool_call *tc, const struct node *n, struct err *err)
 {
-	_cleanup_node_ struct node parent = {.parent_fd = -1};
+	_cleanup_node_ struct node parent = {.fd = -1};
 	const char *slash = strrchr(n->path, '/');
 	if (!slash || n->kind != NODE_ABSENT)
 		return 0;

@@ -137,7 +137,7 @@ static int remove_found(struct tool_call *tc, const struct node *root, const str
 	bool recursive = tool_arg_bool(tc, "recursive");
 	int r = 0;
 	for (unsigned i = 0; r == 0 && i < found->n; i++) {
-		_cleanup_node_ struct node n = {.parent_fd = -1};
+		_cleanup_node_ struct node n = {.fd = -1};
 		_cleanup_buf_ struct buf path = buf_init(2 * LIMIT_PATH_BYTES);
 		buf_printf(&path, "%s/%s%s%s",
 			workspace_mount_path(tool_workspace(tc), root->mount), root->path,

@@ -75,7 +75,7 @@ static int move(
 static int run(struct tool_call *tc, struct err *err)
 {
 	const struct node *from = tool_node(tc, 0), *to = tool_node(tc, 1);
-	_cleanup_node_ struct node in = {.parent_fd = -1};
+	_cleanup_node_ struct node in = {.fd = -1};
 	int r = need_present(from, err);
 	if (r < 0)
 		return r;

@@ -54,8 +54,10 @@ static int put(struct tool_call *tc, const struct node *n, struct staged *take, 
 	}
 	if (strcmp(mode, "append") == 0 && n->kind == NODE_FILE)
 		return view_append(tool_view(tc), n, take, must, err);
-	return view_put(tool_view(tc), n, take,
-		strcmp(mode, "create") == 0 ? PUT_CREATE : PUT_EITHER, 0666, must, err);
+	unsigned how = strcmp(mode, "create") == 0 ? PUT_CREATE : PUT_EITHER;
+	if (tool_arg_bool(tc, "create_dirs"))
+		how |= PUT_PARENTS;
+	return view_put(tool_view(tc), n, take, (enum put_how)how, 0666, must, err);
 }
 
 static int run(struct tool_call *tc, struct err *err)
@@ -64,8 +66,6 @@ static int run(struct tool_call *tc, struct err *err)
 	const json_t *content = arg_get(tool_args(tc), "content");
 	_cleanup_(cleanup_staged_free) struct staged *s = NULL;
 	int r = n->kind == NODE_ABSENT ? 0 : need_file(n, err);
-	if (r == 0 && tool_arg_bool(tc, "create_dirs"))
-		r = make_parents(tc, n, err);
 	if (r == 0)
 		r = staged_new(tool_view(tc), n->mount, &s, err);
 	if (r == 0)
