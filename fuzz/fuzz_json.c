@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		text.p, text.n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
 	/* jansson refuses U+0000 in names and takes what we call too deep; everything else must
 	 * agree. */
-	if (other && r < 0)
+	if (other && r < 0 && !memchr(text.p, 0, text.n))
 		BUG_ON(!strstr(err.text, "nested too deeply") &&
 			!strstr(err.text, "1024 characters"));
 	if (!other && r == 0)
