@@ -3,6 +3,7 @@
 #include "codec/json.h"
 
 #include "base/limits.h"
+#include "codec/canonical.h"
 
 #include <errno.h>
 #include <math.h>
@@ -182,6 +183,26 @@ static int scan_number(struct reader *r, bool *ret_real)
 	return 0;
 }
 
+/* RFC 8785 writes reals up to 10^21 without exponent; such a text stands for exactly one double. */
+static bool is_canonical_double(const char *text)
+{
+	_cleanup_buf_ struct buf b = buf_init(64);
+	double d = strtod(text, NULL);
+	if (!isfinite(d))
+		return false;
+	canonical_number(&b, d);
+	return strcmp(buf_str(&b), text) == 0;
+}
+
+static int real_of(struct reader *r, const char *at, const char *text, json_t **ret)
+{
+	double d = strtod(text, NULL);
+	if (!isfinite(d))
+		return bad_at(r, at, "the number is too large for a double");
+	*ret = json_real(d);
+	return *ret ? 0 : err_oom(r->err);
+}
+
 static int read_number(struct reader *r, json_t **ret)
 {
 	char text[NUMBER_BYTES_MAX + 1];
@@ -195,18 +216,15 @@ static int read_number(struct reader *r, json_t **ret)
 		return bad_at(r, from, "the number has more than 1024 characters");
 	memcpy(text, from, n);
 	text[n] = '\0';
+	if (real)
+		return real_of(r, from, text, ret);
 	errno = 0;
-	if (real) {
-		double d = strtod(text, NULL);
-		if (!isfinite(d))
-			return bad_at(r, from, "the number is too large for a double");
-		*ret = json_real(d);
-	} else {
-		long long i = strtoll(text, NULL, 10);
-		if (errno == ERANGE)
-			return bad_at(r, from, "the integer does not fit 64 bits");
-		*ret = json_integer(i);
-	}
+	long long i = strtoll(text, NULL, 10);
+	if (errno == ERANGE)
+		return is_canonical_double(text)
+			       ? real_of(r, from, text, ret)
+			       : bad_at(r, from, "the integer does not fit 64 bits");
+	*ret = json_integer(i);
 	return *ret ? 0 : err_oom(r->err);
 }
 
