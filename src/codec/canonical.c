@@ -100,13 +100,23 @@ void canonical_number(struct buf *b, double d)
 	}
 }
 
+/* Beyond 2^53 an integer may still be what a double is written as. */
+static bool same_as_double(int64_t n, const char *text)
+{
+	_cleanup_buf_ struct buf b = buf_init(64);
+	canonical_number(&b, (double)n);
+	return strcmp(buf_str(&b), text) == 0;
+}
+
 static int put_integer(struct writer *w, int64_t n)
 {
+	char text[24];
 	bool exact = n <= EXACT_MAX && n >= -EXACT_MAX;
-	if (!exact && !w->big_as_string)
-		return err_set(w->err, ERR_INVALID_ARGUMENT, "the integer %lld has no exact double",
-			(long long)n);
-	buf_printf(w->out, exact ? "%lld" : "\"%lld\"", (long long)n);
+	(void)snprintf(text, sizeof(text), "%lld", (long long)n);
+	if (!exact && !w->big_as_string && !same_as_double(n, text))
+		return err_set(
+			w->err, ERR_INVALID_ARGUMENT, "the integer %s has no exact double", text);
+	buf_printf(w->out, !exact && w->big_as_string ? "\"%s\"" : "%s", text);
 	return 0;
 }
 

@@ -3,8 +3,9 @@
  * bytes, so the bytes can be hashed and signed.
  *
  * Names are sorted by UTF-16 code units (RFC 8785 §3.2.3), numbers are written as ECMAScript's
- * Number::toString does (§3.2.2.3). An integer beyond ±(2^53 − 1) has no exact double: our own
- * records write it as a string (CANONICAL_BIG_AS_STRING), and without that flag it is refused.
+ * Number::toString does (§3.2.2.3). Integers beyond ±(2^53 − 1): our own records write
+ * them as strings; for text that others canonicalise too they are refused unless they are how a
+ * double is written.
  */
 #ifndef CLOISTER_CODEC_CANONICAL_H
 #define CLOISTER_CODEC_CANONICAL_H
