@@ -84,8 +84,7 @@ struct search_hit {
 	SEARCH_STOP(TIME, "time_budget")                                                           \
 	SEARCH_STOP(BYTES, "byte_budget")                                                          \
 	SEARCH_STOP(ANSWER, "answer_size")                                                         \
-	SEARCH_STOP(DEPTH, "depth_limit")                                                          \
-	SEARCH_STOP(MEMORY, "pattern_memory")
+	SEARCH_STOP(DEPTH, "depth_limit")
 
 enum search_stop {
 #define SEARCH_STOP(name, word) SEARCH_##name,
@@ -117,11 +116,25 @@ static inline const char *search_stop_word(enum search_stop s)
 typedef int (*search_hit_fn)(void *ctx, const struct search_hit *hit, struct err *err);
 
 /*
- * Search below the given mount descriptors (O_PATH or readable directories, borrowed). Errors:
- * ERR_INVALID_ARGUMENT (pattern, glob), ERR_NOT_FOUND, ERR_NOT_REGULAR, ERR_LINK_REFUSED (a root),
- * ERR_NO_MEMORY; anything wrong with a single file below a root is counted, not an error.
+ * A second thread for searches, with a table of descriptors of its own (a shared one makes every
+ * open and close of both threads dearer). `enter` runs in it before anything else, so that it can
+ * drop its rights; the pool is made once that has succeeded. NULL stands for no second thread.
  */
-int search_run(const struct search_query *q, const int *mount_fds, unsigned n_mounts,
-	search_hit_fn hit, void *ctx, struct search_stats *ret, struct err *err) _must_check_;
+struct search_pool;
+int search_pool_new(int (*enter)(void *ctx, struct err *err), void *ctx, struct search_pool **ret,
+	struct err *err) _must_check_;
+/* Accepts NULL. */
+void search_pool_free(struct search_pool *p);
+DEFINE_CLEANUP(struct search_pool *, search_pool_free)
+
+/*
+ * Search below the given mount descriptors (O_PATH or readable directories, borrowed; the pool's
+ * thread must have had them when it started). Errors: ERR_INVALID_ARGUMENT (pattern, glob),
+ * ERR_NOT_FOUND, ERR_NOT_REGULAR, ERR_LINK_REFUSED (a root), ERR_NO_MEMORY; anything wrong with a
+ * single file below a root is counted, not an error.
+ */
+int search_run(struct search_pool *pool, const struct search_query *q, const int *mount_fds,
+	unsigned n_mounts, search_hit_fn hit, void *ctx, struct search_stats *ret,
+	struct err *err) _must_check_;
 
 #endif

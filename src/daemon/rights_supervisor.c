@@ -1,0 +1,235 @@
+/*
+ * The supervisor's rights. Its workers inherit them, so they hold what a program needs from its
+ * exec until it has dropped the rest itself; what they lack is lost to the whole tree: writing,
+ * making and removing files, network, mounts, tracing, modules.
+ */
+#include "daemon/rights.h"
+#include "sys/landlock.h"
+#include "sys/seccomp.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+
+#define OPEN_WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY))
+
+#define ALLOW(name)                                                                                \
+	{                                                                                          \
+		.nr = __NR_##name, .act = SECCOMP_ALLOW                                            \
+	}
+#define REFUSE(name)                                                                               \
+	{                                                                                          \
+		.nr = __NR_##name, .act = SECCOMP_REFUSE                                           \
+	}
+
+static const struct seccomp_row supervisor_calls[] = {
+	/* Its own loop: the packets of core, its children by pidfd. */
+	ALLOW(recvmsg),
+	ALLOW(sendmsg),
+	ALLOW(poll),
+	ALLOW(ppoll),
+	ALLOW(pidfd_send_signal),
+	ALLOW(wait4),
+	ALLOW(waitid),
+	ALLOW(close),
+	ALLOW(close_range),
+	ALLOW(dup2),
+	ALLOW(dup3),
+	ALLOW(fcntl),
+	ALLOW(exit),
+	ALLOW(exit_group),
+	ALLOW(getppid),
+	ALLOW(getpid),
+	ALLOW(gettid),
+	/* A read-only clone of a mount; privileges decide whether the kernel agrees. */
+	ALLOW(open_tree),
+	ALLOW(mount_setattr),
+	/* Starting: processes without namespace flags (clone3 hides its flags from a filter, libc
+	 * falls back), threads of the worker. */
+	{.nr = __NR_clone,
+		.act = SECCOMP_IF_NONE,
+		.arg = 0,
+		.value = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+			 CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET},
+	{.nr = __NR_clone3, .act = SECCOMP_ABSENT},
+	ALLOW(execveat),
+	/* What a program does until its main(). */
+	{.nr = __NR_openat, .act = SECCOMP_IF_NONE, .arg = 2, .value = OPEN_WRITES},
+	ALLOW(read),
+	ALLOW(pread64),
+	ALLOW(lseek),
+	ALLOW(getdents64),
+	ALLOW(fstat),
+	ALLOW(newfstatat),
+	ALLOW(readlinkat),
+	ALLOW(faccessat),
+	ALLOW(mmap),
+	ALLOW(mprotect),
+	ALLOW(munmap),
+	ALLOW(mremap),
+	ALLOW(brk),
+	ALLOW(madvise),
+	ALLOW(set_tid_address),
+	ALLOW(set_robust_list),
+	ALLOW(rseq),
+	ALLOW(futex),
+	ALLOW(getrandom),
+	ALLOW(uname),
+	ALLOW(rt_sigaction),
+	ALLOW(rt_sigprocmask),
+	ALLOW(rt_sigreturn),
+	ALLOW(sigaltstack),
+	ALLOW(restart_syscall),
+	ALLOW(sched_yield),
+	ALLOW(sched_getaffinity),
+	ALLOW(clock_gettime),
+	ALLOW(clock_nanosleep),
+	ALLOW(getuid),
+	ALLOW(geteuid),
+	ALLOW(getgid),
+	ALLOW(getegid),
+	ALLOW(write),
+	ALLOW(pwrite64),
+	ALLOW(tgkill),
+#ifdef __NR_arch_prctl
+	ALLOW(arch_prctl),
+	ALLOW(access),
+	ALLOW(readlink),
+#endif
+	/* What a worker needs to drop the rest. */
+	ALLOW(prctl),
+	ALLOW(capget),
+	ALLOW(capset),
+	ALLOW(setresuid),
+	ALLOW(setresgid),
+	ALLOW(setgroups),
+	ALLOW(prlimit64),
+	ALLOW(getrlimit),
+	ALLOW(setrlimit),
+	ALLOW(seccomp),
+	{.nr = 444, .act = SECCOMP_ALLOW}, /* landlock_create_ruleset, _add_rule, _restrict_self */
+	{.nr = 445, .act = SECCOMP_ALLOW},
+	{.nr = 446, .act = SECCOMP_ALLOW},
+	/* A thread of the worker takes a descriptor table of its own; nothing else is unshared. */
+	{.nr = __NR_unshare, .act = SECCOMP_IF_EQ, .arg = 0, .value = CLONE_FILES},
+
+	REFUSE(execve),
+	REFUSE(socket),
+	REFUSE(connect),
+	REFUSE(bind),
+	REFUSE(listen),
+	REFUSE(accept4),
+	REFUSE(sendto),
+	REFUSE(truncate),
+	REFUSE(ftruncate),
+	REFUSE(fallocate),
+	REFUSE(fchmod),
+	REFUSE(fchmodat),
+	REFUSE(fchown),
+	REFUSE(fchownat),
+	REFUSE(utimensat),
+	REFUSE(setxattr),
+	REFUSE(lsetxattr),
+	REFUSE(fsetxattr),
+	REFUSE(removexattr),
+	REFUSE(lremovexattr),
+	REFUSE(fremovexattr),
+	REFUSE(unlinkat),
+	REFUSE(renameat2),
+	REFUSE(linkat),
+	REFUSE(symlinkat),
+	REFUSE(mkdirat),
+	REFUSE(mknodat),
+	REFUSE(openat2),
+	REFUSE(open_by_handle_at),
+	REFUSE(ioctl),
+	REFUSE(kill),
+	REFUSE(tkill),
+	REFUSE(pidfd_open),
+	REFUSE(pidfd_getfd),
+	REFUSE(ptrace),
+	REFUSE(process_vm_readv),
+	REFUSE(process_vm_writev),
+	REFUSE(setns),
+	REFUSE(mount),
+	REFUSE(umount2),
+	REFUSE(pivot_root),
+	REFUSE(chroot),
+	REFUSE(move_mount),
+	REFUSE(fsopen),
+	REFUSE(memfd_create),
+	REFUSE(io_uring_setup),
+	REFUSE(bpf),
+	REFUSE(userfaultfd),
+	REFUSE(keyctl),
+	REFUSE(add_key),
+	REFUSE(perf_event_open),
+	REFUSE(init_module),
+	REFUSE(finit_module),
+	REFUSE(delete_module),
+	REFUSE(kexec_load),
+	REFUSE(reboot),
+	REFUSE(swapon),
+	REFUSE(settimeofday),
+	REFUSE(clock_settime),
+#ifdef __NR_open
+	REFUSE(open),
+	REFUSE(creat),
+	REFUSE(chmod),
+	REFUSE(chown),
+	REFUSE(lchown),
+	REFUSE(utime),
+	REFUSE(utimes),
+	REFUSE(unlink),
+	REFUSE(rmdir),
+	REFUSE(rename),
+	REFUSE(renameat),
+	REFUSE(link),
+	REFUSE(symlink),
+	REFUSE(mkdir),
+	REFUSE(mknod),
+#endif
+};
+
+/* The loader of this very program, which is the worker's too; NULL when linked statically. */
+static const char *own_loader(void)
+{
+	const ElfW(Phdr) *ph = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	unsigned long n = getauxval(AT_PHNUM);
+	uintptr_t base = 0;
+	for (unsigned long i = 0; i < n; i++)
+		if (ph[i].p_type == PT_PHDR)
+			base = (uintptr_t)ph - ph[i].p_vaddr;
+	for (unsigned long i = 0; i < n; i++)
+		if (ph[i].p_type == PT_INTERP)
+			return (const char *)(base + ph[i].p_vaddr);
+	return NULL;
+}
+
+static int fence_files(int abi, struct err *err)
+{
+	struct landlock_rule rules[2] = {{SUPERVISOR_FD_WORKER_EXE, LANDLOCK_ALLOW_EXEC}};
+	unsigned n = 1;
+	_cleanup_close_ int loader = own_loader() ? open(own_loader(), O_PATH | O_CLOEXEC) : -1;
+	if (loader >= 0)
+		rules[n++] = (struct landlock_rule){loader, LANDLOCK_ALLOW_EXEC};
+	const struct landlock_plan plan = {
+		.abi = abi,
+		.handle = LANDLOCK_ALLOW_WRITE | LANDLOCK_ALLOW_EXEC,
+		.no_network = true,
+		.rules = rules,
+		.n_rules = n,
+	};
+	return landlock_apply(&plan, err);
+}
+
+int supervisor_restrict(const struct supervisor_rights *r, struct err *err)
+{
+	int e = fence_files(r->landlock_abi, err);
+	return e < 0 ? e : seccomp_apply(supervisor_calls, ARRAY_LEN(supervisor_calls), err);
+}

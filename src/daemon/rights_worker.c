@@ -1,0 +1,253 @@
+/*
+ * The worker's rights. After them it can read below its mounts, answer core, and write into memfds
+ * that core hands it. It must never be able to change a file, reach a network, start anything, or
+ * touch another process.
+ */
+#include "daemon/rights.h"
+#include "sys/landlock.h"
+#include "sys/seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/* Flags of an open that is more than reading. O_TMPFILE's own bit, since the macro also holds
+ * O_DIRECTORY. */
+#define OPEN_WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY))
+
+#define ALLOW(name)                                                                                \
+	{                                                                                          \
+		.nr = __NR_##name, .act = SECCOMP_ALLOW                                            \
+	}
+#define REFUSE(name)                                                                               \
+	{                                                                                          \
+		.nr = __NR_##name, .act = SECCOMP_REFUSE                                           \
+	}
+
+static const struct seccomp_row worker_calls[] = {
+	/* Reading. openat is the only call that takes a path: no stat, no readlink, no access by
+	 * name. Its path is bounded by Landlock, its purpose by this row, which also holds where
+	 * Landlock lets a file opened for reading be truncated (ABI 2). */
+	{.nr = __NR_openat, .act = SECCOMP_IF_NONE, .arg = 2, .value = OPEN_WRITES},
+	ALLOW(read),
+	ALLOW(pread64),
+	ALLOW(lseek),
+	ALLOW(getdents64),
+	ALLOW(fstat),
+	ALLOW(fstatfs),
+	ALLOW(close),
+	ALLOW(close_range),
+	/* Answering: the channel, and memfds from core. */
+	ALLOW(recvmsg),
+	ALLOW(sendmsg),
+	ALLOW(write),
+	ALLOW(pwrite64),
+	/* Memory that is never executable. */
+	{.nr = __NR_mmap, .act = SECCOMP_IF_NONE, .arg = 2, .value = PROT_EXEC},
+	{.nr = __NR_mprotect, .act = SECCOMP_IF_NONE, .arg = 2, .value = PROT_EXEC},
+	ALLOW(munmap),
+	ALLOW(mremap),
+	ALLOW(brk),
+	ALLOW(madvise),
+	/* The two threads and their end. */
+	ALLOW(futex),
+	ALLOW(sched_yield),
+	ALLOW(rt_sigprocmask),
+	ALLOW(rt_sigreturn),
+	ALLOW(restart_syscall),
+	ALLOW(exit),
+	ALLOW(exit_group),
+	ALLOW(clock_gettime),
+	ALLOW(clock_nanosleep),
+	ALLOW(gettid),
+	ALLOW(getpid),
+	ALLOW(getrandom),
+	ALLOW(rseq),
+
+	/* Named refusals: what an intruder would try gets EPERM, whatever else is in the way. */
+	REFUSE(truncate),
+	REFUSE(ftruncate),
+	REFUSE(fallocate),
+	REFUSE(fchmod),
+	REFUSE(fchmodat),
+	REFUSE(fchown),
+	REFUSE(fchownat),
+	REFUSE(utimensat),
+	REFUSE(setxattr),
+	REFUSE(lsetxattr),
+	REFUSE(fsetxattr),
+	REFUSE(removexattr),
+	REFUSE(lremovexattr),
+	REFUSE(fremovexattr),
+	REFUSE(unlinkat),
+	REFUSE(renameat2),
+	REFUSE(linkat),
+	REFUSE(symlinkat),
+	REFUSE(mkdirat),
+	REFUSE(mknodat),
+	REFUSE(openat2),
+	REFUSE(open_by_handle_at),
+	REFUSE(name_to_handle_at),
+	REFUSE(copy_file_range),
+	REFUSE(splice),
+	REFUSE(sendfile),
+	REFUSE(ioctl),
+	REFUSE(fcntl),
+	REFUSE(socket),
+	REFUSE(socketpair),
+	REFUSE(connect),
+	REFUSE(bind),
+	REFUSE(listen),
+	REFUSE(accept4),
+	REFUSE(sendto),
+	REFUSE(recvfrom),
+	REFUSE(clone),
+	REFUSE(clone3),
+	REFUSE(execve),
+	REFUSE(execveat),
+	REFUSE(kill),
+	REFUSE(tkill),
+	REFUSE(tgkill),
+	REFUSE(pidfd_open),
+	REFUSE(pidfd_getfd),
+	REFUSE(pidfd_send_signal),
+	REFUSE(ptrace),
+	REFUSE(process_vm_readv),
+	REFUSE(process_vm_writev),
+	REFUSE(unshare),
+	REFUSE(setns),
+	REFUSE(mount),
+	REFUSE(umount2),
+	REFUSE(pivot_root),
+	REFUSE(chroot),
+	REFUSE(chdir),
+	REFUSE(fchdir),
+	REFUSE(open_tree),
+	REFUSE(move_mount),
+	REFUSE(mount_setattr),
+	REFUSE(prctl),
+	REFUSE(prlimit64),
+	REFUSE(memfd_create),
+	REFUSE(io_uring_setup),
+	REFUSE(bpf),
+	REFUSE(userfaultfd),
+	REFUSE(keyctl),
+	REFUSE(add_key),
+	REFUSE(perf_event_open),
+	REFUSE(setresuid),
+	REFUSE(setresgid),
+	REFUSE(setgroups),
+	REFUSE(capset),
+#ifdef __NR_open /* the older spellings of x86-64 */
+	REFUSE(open),
+	REFUSE(creat),
+	REFUSE(chmod),
+	REFUSE(chown),
+	REFUSE(lchown),
+	REFUSE(utime),
+	REFUSE(utimes),
+	REFUSE(futimesat),
+	REFUSE(unlink),
+	REFUSE(rmdir),
+	REFUSE(rename),
+	REFUSE(renameat),
+	REFUSE(link),
+	REFUSE(symlink),
+	REFUSE(mkdir),
+	REFUSE(mknod),
+	REFUSE(accept),
+	REFUSE(fork),
+	REFUSE(vfork),
+#endif
+};
+
+static int capabilities(uint32_t low, struct err *err)
+{
+	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct d[2] = {{.effective = low, .permitted = low}};
+	if (syscall(__NR_capset, &h, d) < 0)
+		return err_sys(err, errno, "dropping capabilities");
+	return 0;
+}
+
+static void empty_bounding_set(void)
+{
+	for (int cap = 0; cap <= 63; cap++)
+		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* EINVAL past the last one */
+}
+
+int worker_drop_identity(bool *ret_own_user, struct err *err)
+{
+	*ret_own_user = false;
+	if (geteuid() != 0)
+		return capabilities(0, err);
+	empty_bounding_set();
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		return err_sys(err, errno, "keeping one capability");
+	/* In a user namespace that maps only root there is nobody else to be. */
+	if (setgroups(0, NULL) == 0 && setresgid(WORKER_GID, WORKER_GID, WORKER_GID) == 0)
+		*ret_own_user = setresuid(WORKER_UID, WORKER_UID, WORKER_UID) == 0;
+	return capabilities(1u << CAP_DAC_READ_SEARCH, err);
+}
+
+static int limit(int which, int64_t value, struct err *err)
+{
+	struct rlimit now;
+	if (getrlimit(which, &now) < 0)
+		return err_sys(err, errno, "reading a resource limit");
+	rlim_t v = MIN((rlim_t)value, now.rlim_max);
+	struct rlimit to = {.rlim_cur = v, .rlim_max = v};
+	if (setrlimit(which, &to) < 0)
+		return err_sys(err, errno, "setting a resource limit");
+	return 0;
+}
+
+int worker_limit(const struct worker_rights *r, struct err *err)
+{
+	const struct {
+		int which;
+		int64_t value;
+		bool wanted;
+	} limits[] = {
+		{RLIMIT_CORE, 0, true},
+		{RLIMIT_NOFILE, 1024, true},
+		{RLIMIT_NPROC, 0, true},
+		{RLIMIT_MEMLOCK, 0, true},
+		{RLIMIT_MSGQUEUE, 0, true},
+		{RLIMIT_FSIZE, r->output, true},
+		{RLIMIT_CPU, r->cpu_s, r->cpu_s > 0},
+#ifndef __SANITIZE_ADDRESS__ /* its shadow is terabytes of address space */
+		{RLIMIT_AS, r->memory, r->memory > 0},
+#endif
+	};
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		if (limits[i].wanted) {
+			int e = limit(limits[i].which, limits[i].value, err);
+			if (e < 0)
+				return e;
+		}
+	return 0;
+}
+
+int worker_restrict(const struct worker_rights *r, struct err *err)
+{
+	struct landlock_rule rules[LANDLOCK_RULES_MAX];
+	for (unsigned i = 0; i < r->n_mounts; i++)
+		rules[i] = (struct landlock_rule){WORKER_FD_MOUNTS + (int)i, LANDLOCK_ALLOW_READ};
+	const struct landlock_plan plan = {
+		.abi = r->landlock_abi,
+		.handle = LANDLOCK_ALLOW_READ | LANDLOCK_ALLOW_WRITE | LANDLOCK_ALLOW_EXEC |
+			  LANDLOCK_ALLOW_DEVICES,
+		.no_network = true,
+		.scoped = true,
+		.rules = rules,
+		.n_rules = r->n_mounts,
+	};
+	int e = landlock_apply(&plan, err);
+	return e < 0 ? e : seccomp_apply(worker_calls, ARRAY_LEN(worker_calls), err);
+}
