@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -181,8 +182,19 @@ static void empty_bounding_set(void)
 		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* EINVAL past the last one */
 }
 
+/* A change of identity makes the kernel forget that we die with the supervisor. */
+static int die_with(pid_t parent, struct err *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return err_sys(err, errno, "binding our life to the supervisor's");
+	if (getppid() != parent)
+		return err_set(err, ERR_UNAVAILABLE, "the supervisor is gone");
+	return 0;
+}
+
 int worker_drop_identity(bool *ret_own_user, struct err *err)
 {
+	pid_t parent = getppid();
 	*ret_own_user = false;
 	if (geteuid() != 0)
 		return capabilities(0, err);
@@ -192,7 +204,8 @@ int worker_drop_identity(bool *ret_own_user, struct err *err)
 	/* In a user namespace that maps only root there is nobody else to be. */
 	if (setgroups(0, NULL) == 0 && setresgid(WORKER_GID, WORKER_GID, WORKER_GID) == 0)
 		*ret_own_user = setresuid(WORKER_UID, WORKER_UID, WORKER_UID) == 0;
-	return capabilities(1u << CAP_DAC_READ_SEARCH, err);
+	int r = capabilities(1u << CAP_DAC_READ_SEARCH, err);
+	return r < 0 ? r : die_with(parent, err);
 }
 
 static int limit(int which, int64_t value, struct err *err)

@@ -20,11 +20,13 @@ struct tree_options {
 				   environment's CLOISTER_LIBEXECDIR, else beside this executable,
 				   else the installed place */
 	bool single_user;       /* start also without Landlock; tree_gaps() then says so */
-	unsigned max_workers;   /* 0: 256 */
-	int64_t worker_memory;  /* address space of a worker in bytes; 0: 1 GiB */
-	int64_t worker_cpu_s;   /* CPU seconds of a worker; 0: 3600 */
-	int landlock_abi;       /* 0: the kernel's; 1..: pretend it is lower; -1: pretend there is
-				   none (tests) */
+	bool worker_stderr;   /* workers keep stderr (tests); a worker's bytes belong on no terminal
+			       */
+	unsigned max_workers; /* 0: 256 */
+	int64_t worker_memory; /* address space of a worker in bytes; 0: 1 GiB */
+	int64_t worker_cpu_s;  /* CPU seconds of a worker; 0: 3600 */
+	int landlock_abi;      /* 0: the kernel's; 1..: pretend it is lower; -1: pretend there is
+				  none (tests) */
 };
 
 struct tree;
@@ -46,11 +48,12 @@ const char *tree_gaps(const struct tree *t);
 
 /*
  * The worker of a session: `mount_fds` are its mounts' roots (borrowed, duplicated), in the order
- * that jobs number them. Nothing starts before the first job. `lease` (the session id) only names
- * it in messages. The worker must be freed before the tree. Errors: ERR_LIMIT, ERR_NO_MEMORY.
+ * that jobs number them. Nothing starts before the first job. The session's name is nobody's
+ * business but core's: a worker is known by a number. It must be freed before the tree. Errors:
+ * ERR_LIMIT, ERR_NO_MEMORY.
  */
-int tree_worker(struct tree *t, const char *lease, const int *mount_fds, unsigned n_mounts,
-	struct worker **ret, struct err *err) _must_check_;
+int tree_worker(struct tree *t, const int *mount_fds, unsigned n_mounts, struct worker **ret,
+	struct err *err) _must_check_;
 
 /* The supervisor's pid, for status pages and tests. */
 int tree_supervisor_pid(const struct tree *t);

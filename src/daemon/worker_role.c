@@ -1,0 +1,100 @@
+/* The life of a worker process: see worker_role.h. */
+#include "daemon/worker_role.h"
+#include "daemon/rights.h"
+#include "sys/process.h"
+
+#include <malloc.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ARGUMENTS = 4 };
+
+static struct msg_out out;
+static char packet[MSG_PACKET_MAX];
+
+static int restrict_thread(void *ctx, struct err *err)
+{
+	return worker_restrict(ctx, err);
+}
+
+/* A second thread only where it can run beside the first. */
+static bool has_two_cpus(void)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 1;
+}
+
+/* The identity first, since it takes a privilege; then the second thread, which cannot be made
+ * later; then the limits of the process and the fence of this thread. */
+static int drop_rights(
+	struct worker_rights *r, struct search_pool **ret_pool, bool *ret_own_user, struct err *err)
+{
+	int e = worker_drop_identity(ret_own_user, err);
+	if (e < 0 || (e = process_undumpable(err)) < 0)
+		return e;
+	if (has_two_cpus() && (e = search_pool_new(restrict_thread, r, ret_pool, err)) < 0)
+		return e;
+	if ((e = worker_limit(r, err)) < 0)
+		return e;
+	return worker_restrict(r, err);
+}
+
+static int say_hello(struct worker_host *h, int abi, bool own_user, struct err *err)
+{
+	const struct msg_hello m = {.landlock_abi = (uint32_t)abi, .own_user = own_user};
+	BUG_ON(!msg_hello_put(h->out, &m));
+	return worker_flush(h, err);
+}
+
+static int receive(struct worker_host *h, worker_serve_fn serve, struct err *err)
+{
+	int fds[4];
+	unsigned n_fds = ARRAY_LEN(fds);
+	int n = packet_recv(h->sock, packet, sizeof(packet), fds, &n_fds, true, err);
+	if (n <= 0)
+		return n < 0 ? n : err_set(err, ERR_UNAVAILABLE, "core is gone");
+	int r = serve(h, (struct msg_in){packet, (size_t)n}, fds, n_fds, err);
+	while (n_fds)
+		(void)close(fds[--n_fds]);
+	return r;
+}
+
+_noreturn_ static void end(const struct err *err)
+{
+	if (err->code == ERR_UNAVAILABLE && !err->sys)
+		_exit(0); /* core is gone: nothing to say, nobody to say it to */
+	(void)dprintf(2, "cloister-worker: %s\n", err->text);
+	_exit(1);
+}
+
+void worker_role(int argc, char **argv, worker_serve_fn serve)
+{
+	struct err err = {0};
+	int mount_fds[LIMIT_MOUNTS];
+	bool own_user = false;
+	if (argc != 1 + ARGUMENTS)
+		_exit(2);
+	struct worker_rights rights = {
+		.landlock_abi = atoi(argv[1]),
+		.n_mounts = MIN((unsigned)atoi(argv[2]), (unsigned)LIMIT_MOUNTS),
+		.memory = atoll(argv[3]),
+		.cpu_s = atoll(argv[4]),
+		.output = WORKER_OUTPUT_MAX,
+	};
+	for (unsigned i = 0; i < rights.n_mounts; i++)
+		mount_fds[i] = WORKER_FD_MOUNTS + (int)i;
+	struct worker_host host = {.sock = WORKER_FD_CORE,
+		.mount_fds = mount_fds,
+		.n_mounts = rights.n_mounts,
+		.out = &out};
+	(void)mallopt(
+		M_ARENA_MAX, 2); /* else malloc asks the file system how many CPUs there are */
+	if (drop_rights(&rights, &host.pool, &own_user, &err) < 0 ||
+		say_hello(&host, rights.landlock_abi, own_user, &err) < 0)
+		end(&err);
+	while (receive(&host, serve, &err) >= 0)
+		;
+	end(&err);
+}
