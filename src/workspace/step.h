@@ -1,0 +1,67 @@
+/*
+ * A step: one operation of a commit as it is published, undone and recovered.
+ *
+ * Steps are made from a change set, or read back from a record after a crash; from there on both
+ * are the same. step_forward() and step_back() judge by inode numbers what has been done already,
+ * so that each can be repeated after a crash at any point inside it.
+ *
+ * Each step may own one name in its mount's `saved/`: "SEQ.INDEX". Before publishing it is the
+ * staged content (or, for a change in place, a copy of the old content); afterwards what was
+ * replaced or deleted.
+ */
+#ifndef CLOISTER_WORKSPACE_STEP_H
+#define CLOISTER_WORKSPACE_STEP_H
+
+#include "workspace/engine.h"
+
+enum step_flags {
+	STEP_DIR = 1,      /* the object is a directory */
+	STEP_BASE = 2,     /* relies on a real object, whose inode number is base_ino */
+	STEP_NAMED = 4,    /* the content lies under its saved name before it is published */
+	STEP_IN_PLACE = 8, /* REPLACE: written into the old inode, whose content was copied */
+	STEP_COPIED = 16,  /* the old inode has other names or writers: history keeps a copy of it,
+			      "SEQ.INDEX.c" until the commit ends, then under the saved name */
+	STEP_INLINE = 32,  /* the content is in the record */
+};
+
+struct step {
+	enum change_kind kind;
+	unsigned mount, index;
+	uint32_t flags;
+	const char *path, *from; /* borrowed; at the moment of this step */
+	const char *target;      /* LINK; borrowed */
+	struct str data;         /* STEP_INLINE; borrowed */
+	mode_t mode_before, mode_after;
+	uint64_t base_ino, content_ino;
+	int64_t size_before, size_after;
+	int64_t bytes, entries; /* what it adds to usage */
+	int content_fd;         /* -1: none (any more); borrowed */
+};
+
+enum { STEP_NAME = 40 };
+void step_saved_name(uint64_t seq, const struct step *s, char out[STEP_NAME]);
+void step_copy_name(uint64_t seq, const struct step *s, char out[STEP_NAME]);
+
+/* Publish one step. ERR_CONFLICT when something else is there; then nothing of this step is done.
+ */
+int step_forward(const struct workspace *ws, uint64_t seq, const struct step *s,
+	struct err *err) _must_check_;
+
+/* Take one step back, as far as it was published. ERR_CONFLICT when something else is there. */
+int step_back(const struct workspace *ws, uint64_t seq, const struct step *s,
+	struct err *err) _must_check_;
+
+/* Is it published already? 1 yes, 0 no, <0 neither can be said (ERR_CONFLICT). */
+int step_is_done(const struct workspace *ws, uint64_t seq, const struct step *s, struct err *err);
+
+/* Could it be published now (is its content still there)? */
+bool step_is_possible(const struct workspace *ws, uint64_t seq, const struct step *s);
+
+/* After the last step: keep copies under the saved names; `keep` false: forget what was saved. */
+int step_keep(const struct workspace *ws, uint64_t seq, const struct step *s, bool keep,
+	struct err *err) _must_check_;
+
+/* Forget content that was named but not published. */
+void step_drop(const struct workspace *ws, uint64_t seq, const struct step *s);
+
+#endif
