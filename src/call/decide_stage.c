@@ -90,16 +90,12 @@ void allowed_free(struct allowed *a)
 
 static int resume_with_answer(struct tool_call *tc, struct err *err)
 {
-	struct worker_answer *answer = NULL;
+	_cleanup_(cleanup_worker_answer_free) struct worker_answer *answer = NULL;
 	int r = worker_take(tc->worker, tc->job, &answer, err);
 	if (r == 0)
 		return TOOL_PENDING;
 	tc->job_running = false;
-	if (r < 0)
-		return r;
-	r = tc->tool->resume(tc, answer, err);
-	worker_answer_free(answer);
-	return r;
+	return tc->tool->resume(tc, answer, err);
 }
 
 int stage_run(struct allowed *a, struct err *err)

@@ -31,7 +31,8 @@ struct tool {
 	/* After allow: do the work. Reading tools write their result; writing tools change
 	 * tool_call_view(). */
 	int (*run)(struct tool_call *tc, struct err *err);
-	/* The submitted job has an answer. NULL when the tool never waits. */
+	/* The submitted job has an answer, or `answer` is NULL and `err` says why not: return that,
+	 * or go on without. May submit the next job. NULL when the tool never waits. */
 	int (*resume)(struct tool_call *tc, struct worker_answer *answer, struct err *err);
 	/* Members of the result that follow from the finished change set (also of a dry run). NULL
 	 * when there are none. */

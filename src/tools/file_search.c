@@ -246,8 +246,10 @@ static void put_stats(struct buf *out, const struct search_stats *s)
 	jw_close(out, '}');
 }
 
-static int resume(struct tool_call *tc, struct worker_answer *answer, struct err *err _unused_)
+static int resume(struct tool_call *tc, struct worker_answer *answer, struct err *err)
 {
+	if (!answer)
+		return -(int)err->code;
 	struct buf *out = tool_result(tc);
 	bool context = tool_arg_int(tc, "context_lines") > 0;
 	jw_key(out, "matches");
