@@ -71,9 +71,7 @@ static void put_error(struct call *c)
 static void finish(struct call *c)
 {
 	struct buf *b = &c->tc.result;
-	if (c->err.code == ERR_OK && b->failed)
-		(void)buf_check(b, "the result", &c->err);
-	if (c->err.code != ERR_OK) {
+	if (c->err.code != ERR_OK || buf_check(b, "the result", &c->err) < 0) {
 		buf_clear(b);
 		buf_putc(b, '{');
 		jw_bool(b, "executed", false);
