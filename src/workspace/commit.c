@@ -6,7 +6,7 @@
  * writer finishes or takes back.
  */
 #include "workspace/changeset_impl.h"
-#include "workspace/step.h"
+#include "workspace/history_log.h"
 
 #include "sys/tree.h"
 
@@ -23,6 +23,8 @@ struct commit {
 	struct step *steps; /* owned; texts borrowed from the change set */
 	unsigned n;
 	int64_t bytes, entries;
+	const struct commit_info *info;
+	bool keep; /* what is replaced and deleted goes into the history */
 	struct commit_result result;
 };
 
@@ -247,7 +249,6 @@ static int prepare_replace(
 	char name[STEP_NAME];
 	const struct op *op = op_of(c, s);
 	const struct mount *m = &c->ws->mounts[s->mount];
-	bool keep = c->ws->opt.history_bytes > 0;
 	_cleanup_close_ int old =
 		fs_open(m->root_fd, op->base.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
 	if (old < 0 && errno != EACCES)
@@ -260,7 +261,7 @@ static int prepare_replace(
 		step_saved_name(c->seq, s, name);
 		return copy_old(c, s, old, name, err);
 	}
-	if (keep && may_change_later(old, &op->base.st)) {
+	if (c->keep && may_change_later(old, &op->base.st)) {
 		step_copy_name(c->seq, s, name);
 		if ((r = copy_old(c, s, old, name, err)) < 0)
 			return r;
@@ -293,7 +294,7 @@ static int prepare_delete(struct commit *c, struct step *s, struct err *err)
 	char name[STEP_NAME];
 	const struct op *op = op_of(c, s);
 	const struct mount *m = &c->ws->mounts[s->mount];
-	if (!op->base.path || !S_ISREG(op->base.st.st_mode) || c->ws->opt.history_bytes == 0)
+	if (!op->base.path || !S_ISREG(op->base.st.st_mode) || !c->keep)
 		return 0;
 	_cleanup_close_ int old =
 		fs_open(m->root_fd, op->base.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
@@ -351,10 +352,16 @@ static int outcome(struct commit *c, struct err *err)
 {
 	int r;
 	struct store_state *st = c->store->st;
-	bool keep = c->ws->opt.history_bytes > 0;
 	for (unsigned i = 0; i < c->n; i++)
-		if ((r = step_keep(c->ws, c->seq, &c->steps[i], keep, err)) < 0)
+		if ((r = step_keep(c->ws, c->seq, &c->steps[i], c->keep, err)) < 0)
 			return r;
+	struct history_head head = {.seq = c->seq,
+		.undoes = c->cs->undoes,
+		.info = c->info,
+		.keep = c->keep,
+		.why_not = c->result.undo_why_not};
+	if ((r = history_add(c->ws, c->store, &head, c->steps, c->n, err)) < 0)
+		return r;
 	int64_t bytes = atomic_load(&st->bytes) + c->bytes;
 	int64_t entries = atomic_load(&st->entries) + c->entries;
 	atomic_store(&st->bytes, MAX(bytes, (int64_t)0));
@@ -368,8 +375,11 @@ static int commit_locked(struct commit *c, struct err *err)
 {
 	int r;
 	c->seq = atomic_load(&c->store->st->done) + 1;
-	if ((r = quota_know(c->ws, c->store, err)) < 0 || (r = check(c, err)) < 0)
+	if ((r = quota_know(c->ws, c->store, err)) < 0 || (r = check(c, err)) < 0 ||
+		(r = history_would_keep(
+			 c->ws, c->steps, c->n, &c->keep, &c->result.undo_why_not, err)) < 0)
 		return r;
+	c->result.undo = c->keep;
 	if ((r = prepare(c, err)) < 0 || (r = publish(c, err)) < 0) {
 		drop_prepared(c);
 		return r;
@@ -395,8 +405,7 @@ int changeset_commit(struct workspace *ws, struct changeset *take, const struct 
 {
 	int r;
 	_cleanup_(cleanup_changeset_free) struct changeset *cs = take;
-	struct commit c = {.ws = ws, .cs = cs};
-	(void)info;
+	struct commit c = {.ws = ws, .cs = cs, .info = info};
 	if ((r = find_store(&c, err)) < 0)
 		return r;
 	if (cs->n > 0) {

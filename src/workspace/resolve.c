@@ -87,6 +87,8 @@ static int stat_made(const struct entry *e, struct found *f, struct err *err)
 		return r;
 	if (fstat(e->op->content->fd, &f->st) < 0)
 		return err_sys(err, errno, "looking at a staged file");
+	staged_rest(e->op->content);
+	f->st.st_size = e->op->content->size;
 	f->kind = NODE_FILE;
 	f->st.st_mode = S_IFREG | e->op->mode;
 	f->st.st_nlink = 1;

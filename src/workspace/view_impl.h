@@ -34,10 +34,21 @@ struct staged {
 	int fd;                  /* -1: closed, `name` names it */
 	char name[FS_TEMP_NAME]; /* "" without a name */
 	int64_t size;
+	bool borrowed; /* what history keeps (or the beginning of a file): read, never removed, and
+			  not counted. Only until history_own() has made copies. */
 };
 
 /* A borrowed descriptor of the content for reading, opened again when it was closed. */
 int staged_reopen(struct staged *s, struct err *err) _must_check_;
+
+/* The first `size` bytes of what `saved/` keeps under a name; or of a descriptor, which is taken
+ * also on failure, when the name is NULL. */
+int staged_borrow(struct view *v, unsigned mount, const char *saved, int take, int64_t size,
+	struct staged **ret, struct err *err) _must_check_;
+
+/* Close what staged_reopen() has opened of borrowed content, so that reading much of it needs few
+ * descriptors. */
+void staged_rest(struct staged *s);
 
 /* The real object that an operation relies on: where it is before the commit, and what it was. */
 struct base {
