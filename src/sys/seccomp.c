@@ -58,7 +58,8 @@ static uint32_t action_of(const struct seccomp_row *row)
 	case SECCOMP_ABSENT:
 	case SECCOMP_IF_EQ:
 	case SECCOMP_IF_NONE:
-	case SECCOMP_IF_ONLY: break;
+	case SECCOMP_IF_ONLY:
+	case SECCOMP_IF_ALL: break;
 	}
 	return SECCOMP_RET_ERRNO | ENOSYS;
 }
@@ -76,7 +77,9 @@ static void emit_condition(struct compiler *c, const struct seccomp_row *row)
 		uint32_t off = (uint32_t)offsetof(struct seccomp_data, args) + 8u * row->arg +
 			       4u * half; /* little-endian: low half first */
 		emit(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, off));
-		if (row->act == SECCOMP_IF_EQ)
+		if (row->act == SECCOMP_IF_ALL)
+			emit(c, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, v));
+		if (row->act == SECCOMP_IF_EQ || row->act == SECCOMP_IF_ALL)
 			emit(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, v, 1, 0));
 		else
 			emit(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,

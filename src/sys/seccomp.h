@@ -28,6 +28,7 @@ enum seccomp_do {
 	SECCOMP_IF_EQ,   /* arg == value */
 	SECCOMP_IF_NONE, /* (arg & value) == 0 */
 	SECCOMP_IF_ONLY, /* (arg & ~value) == 0 */
+	SECCOMP_IF_ALL,  /* (arg & value) == value */
 };
 
 struct seccomp_row {

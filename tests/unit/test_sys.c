@@ -194,6 +194,7 @@ static uint32_t run_filter(const struct seccomp_program *p, const struct seccomp
 		case BPF_LD | BPF_W | BPF_ABS:
 			memcpy(&acc, (const char *)d + f->k, sizeof(acc));
 			break;
+		case BPF_ALU | BPF_AND | BPF_K: acc &= f->k; break;
 		case BPF_JMP | BPF_JA: pc += f->k; break;
 		case BPF_JMP | BPF_JEQ | BPF_K: pc += acc == f->k ? f->jt : f->jf; break;
 		case BPF_JMP | BPF_JGE | BPF_K: pc += acc >= f->k ? f->jt : f->jf; break;
@@ -222,6 +223,7 @@ static uint32_t plain_reading(
 		case SECCOMP_IF_EQ: ok = a == v; break;
 		case SECCOMP_IF_NONE: ok = (a & v) == 0; break;
 		case SECCOMP_IF_ONLY: ok = (a & ~v) == 0; break;
+		case SECCOMP_IF_ALL: ok = (a & v) == v; break;
 		}
 		return ok ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM;
 	}
@@ -251,7 +253,7 @@ static void the_filter_says_what_its_table_says(void **state)
 			used[nr] = true;
 			uint64_t v = (uint64_t)rnd() << (rnd() % 33);
 			rows[i] = (struct seccomp_row){
-				nr, (uint8_t)(rnd() % 7), (uint8_t)(rnd() % 6), v};
+				nr, (uint8_t)(rnd() % 8), (uint8_t)(rnd() % 6), v};
 		}
 		assert_int_equal(seccomp_compile(rows, n, &p, &e), 0);
 		for (uint32_t nr = 0; nr < 600; nr++) {
