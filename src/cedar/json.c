@@ -152,7 +152,7 @@ static size_t unescape_one(const struct reader *r, size_t *at, char *to)
 /* The string from `from` to before its closing quote at `end`, which has escapes. */
 static int unescape(struct reader *r, size_t from, size_t end, struct ced_slice *ret)
 {
-	char *to = ced_arena_copy(r->arena, "", end - from ? end - from : 1);
+	char *to = ced_arena_alloc(r->arena, end - from);
 	size_t n = 0;
 	if (!to)
 		return ced_arena_fail(r->arena, r->err, pos_at(from, end));
