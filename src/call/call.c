@@ -148,6 +148,9 @@ static void advance(struct call *c)
 		c->pending = true;
 		return;
 	}
+	/* A handler may have gone on without what failed. */
+	if (r == 0)
+		err_clear(&c->err);
 	if (r == -ERR_HELD) {
 		struct err why;
 		if (held_store(&c->tc, &c->decision, &c->held_expires, &why) < 0)

@@ -42,13 +42,13 @@ static int prepare(struct tool_call *tc, struct err *err)
 			       flags | RESOLVE_NOFOLLOW, err);
 }
 
-/* The name that `from` gets inside the directory `dir`. */
-static int inside(struct tool_call *tc, const struct node *from, const struct node *dir,
+/* A path below a mount as an absolute agent path, resolved in the call's view as it is now. */
+static int resolve_below(struct tool_call *tc, unsigned mount, const char *dir, const char *name,
 	struct node *ret, struct err *err)
 {
 	_cleanup_buf_ struct buf path = buf_init(2 * LIMIT_PATH_BYTES);
-	buf_printf(&path, "%s/%s%s%s", workspace_mount_path(tool_workspace(tc), dir->mount),
-		dir->path, dir->path[0] ? "/" : "", from->name);
+	buf_printf(&path, "%s/%s%s%s", workspace_mount_path(tool_workspace(tc), mount), dir,
+		dir[0] && name[0] ? "/" : "", name);
 	int r = buf_check(&path, "the new path", err);
 	return r < 0 ? r
 		     : view_resolve(tool_view(tc), (struct str){buf_str(&path), path.len},
@@ -58,13 +58,11 @@ static int inside(struct tool_call *tc, const struct node *from, const struct no
 static int move(
 	struct tool_call *tc, const struct node *from, const struct node *to, struct err *err)
 {
-	int r = tool_arg_bool(tc, "create_dirs") ? make_parents(tc, to, err) : 0;
-	if (r == 0 && to->kind != NODE_ABSENT && !tool_arg_bool(tc, "replace")) {
+	if (to->kind != NODE_ABSENT && !tool_arg_bool(tc, "replace")) {
 		(void)err_set(err, ERR_EXISTS, "'%s' is already there", to->spelled);
 		return err_hint(err, "set replace to true to replace it");
 	}
-	if (r == 0)
-		r = view_rename(tool_view(tc), from, to, tool_arg_bool(tc, "replace"), err);
+	int r = view_rename(tool_view(tc), from, to, tool_arg_bool(tc, "replace"), err);
 	if (r < 0)
 		return r;
 	jw_cstr(tool_result(tc), "from", from->resolved);
@@ -75,14 +73,17 @@ static int move(
 static int run(struct tool_call *tc, struct err *err)
 {
 	const struct node *from = tool_node(tc, 0), *to = tool_node(tc, 1);
-	_cleanup_node_ struct node in = {.fd = -1};
+	_cleanup_node_ struct node now = {.fd = -1};
 	int r = need_present(from, err);
 	if (r < 0)
 		return r;
-	if (to->kind != NODE_DIR)
+	if (to->kind == NODE_DIR)
+		r = resolve_below(tc, to->mount, to->path, from->name, &now, err);
+	else if (!to->lacks_parent)
 		return move(tc, from, to, err);
-	r = inside(tc, from, to, &in, err);
-	return r < 0 ? r : move(tc, from, &in, err);
+	else if ((r = make_parents(tc, to, err)) == 0)
+		r = resolve_below(tc, to->mount, to->path, "", &now, err);
+	return r < 0 ? r : move(tc, from, &now, err);
 }
 
 const struct tool tool_file_move = {
