@@ -1,5 +1,8 @@
 /* What a worker does with a packet: see worker_jobs.h. */
 #include "daemon/worker_jobs.h"
+#include "codec/canonical.h"
+#include "codec/json.h"
+#include "codec/yaml.h"
 #include "daemon/worker_replace.h"
 #include "sys/process.h"
 
@@ -7,6 +10,11 @@
 #include <string.h>
 
 enum { FLUSH_AT = 32 * 1024 };
+
+void worker_warm_up(void)
+{
+	json_object_seed(0); /* jansson reads its hash seed from a device file */
+}
 
 int worker_flush(struct worker_host *h, struct err *err)
 {
@@ -248,6 +256,42 @@ static int serve_replace(
 	return worker_flush(h, err);
 }
 
+static int yaml_to_json(
+	struct str text, struct output *out, unsigned *ret_documents, struct err *err)
+{
+	_cleanup_(cleanup_json_decref) json_t *value = NULL;
+	_cleanup_buf_ struct buf json = buf_init((size_t)out->max);
+	int r = yaml_parse(text, WORKER_CONTENT_MAX, &value, ret_documents, err);
+	if (r == 0)
+		r = json_canonical(value, &json, err);
+	if (r == 0)
+		r = output_put(out, buf_str(&json), json.len, err);
+	return r < 0 ? r : output_end(out, err);
+}
+
+static int serve_yaml(
+	struct worker_host *h, struct msg_in body, const int *fds, unsigned n_fds, struct err *err)
+{
+	static struct output out;
+	struct msg_yaml m;
+	struct err why;
+	unsigned documents = 0;
+	_cleanup_(content_done) struct content c = {0};
+	int r = msg_yaml_get(body, &m, err);
+	if (r < 0 || n_fds != (m.inline_content ? 1 : 2))
+		return r < 0 ? r : err_set(err, ERR_PARSE, "YAML came without descriptors");
+	out = (struct output){.fd = fds[0], .max = output_limit(m.max_output)};
+	r = m.inline_content ? 0 : read_content(fds[1], &c, &why);
+	if (r == 0)
+		r = yaml_to_json(m.inline_content ? m.bytes : (struct str){c.p, c.n}, &out,
+			&documents, &why);
+	if (r < 0)
+		return answer_failed(h, m.id, &why, err);
+	const struct msg_yaml_done done = {.id = m.id, .size = out.size, .documents = documents};
+	BUG_ON(!msg_yaml_done_put(h->out, &done));
+	return worker_flush(h, err);
+}
+
 /* --- dispatch --- */
 
 int worker_serve(struct worker_host *h, struct msg_in packet, const int *fds, unsigned n_fds,
@@ -265,5 +309,7 @@ int worker_serve(struct worker_host *h, struct msg_in packet, const int *fds, un
 		return serve_search(h, body, fds, n_fds, err);
 	if (type == MSG_T_REPLACE)
 		return serve_replace(h, body, fds, n_fds, err);
+	if (type == MSG_T_YAML)
+		return serve_yaml(h, body, fds, n_fds, err);
 	return err_set(err, ERR_PARSE, "a job of an unknown kind");
 }

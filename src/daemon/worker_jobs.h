@@ -18,6 +18,9 @@ struct worker_host {
 	struct msg_out *out;      /* for answers */
 };
 
+/* What has to be done while files can still be opened. */
+void worker_warm_up(void);
+
 /* Handle one packet. Descriptors stay the caller's. An ordinary failure of the job is an answer,
  * not an error; < 0: core is gone or sent something that is no job. */
 int worker_serve(struct worker_host *h, struct msg_in packet, const int *fds, unsigned n_fds,
