@@ -1,0 +1,75 @@
+/*
+ * The Model Context Protocol, server side, for one connection: both eras, without I/O.
+ *
+ *   2026-07-28                     server/discover, every request carries its version in _meta;
+ *                                  results have resultType, server and caching hints
+ *   2025-11-25, 2025-06-18,        initialize, notifications/initialized, ping
+ *   2025-03-26, 2024-11-05
+ *
+ * The first request decides for the whole connection: `initialize` makes it a legacy one, a
+ * request whose _meta names a modern version a modern one.
+ *
+ * Messages go in with mcp_receive(), one per call; what is to be sent gathers in mcp_output(), one
+ * message per line. Calls that wait for the worker stay in flight while other messages are
+ * answered: mcp_waits() says what to wait for, mcp_proceed() lets them get on.
+ *
+ * A cancelled request is never answered. A request whose answer does not fit into the output is
+ * answered with an error that says so.
+ */
+#ifndef CLOISTER_TRANSPORT_MCP_MCP_H
+#define CLOISTER_TRANSPORT_MCP_MCP_H
+
+#include "call/call.h"
+
+enum {
+	MCP_IN_FLIGHT_MAX = 64,  /* calls of one connection that wait for the worker */
+	MCP_PROGRESS_MS = 200,   /* between two progress notifications of a request */
+	MCP_PAGE_DEFAULT = 100,  /* tools in one page of tools/list */
+	MCP_OUTPUT_MAX = 1 << 30 /* bytes waiting to be sent */
+};
+
+struct mcp_options {
+	const struct tool_env *env;
+	const char *session_id; /* of every call on this connection */
+	const struct principal *principal;
+	const char *turn;         /* NULL: none */
+	const char *version;      /* of this program */
+	const char *instructions; /* for the model; NULL: none */
+	unsigned page;            /* 0: MCP_PAGE_DEFAULT */
+	size_t output_max;        /* 0: MCP_OUTPUT_MAX */
+	/* Send what mcp_output() holds if that is possible without waiting: progress of a call
+	 * that is running right now. NULL: later. */
+	void (*flush)(void *ctx);
+	void *flush_ctx;
+};
+
+struct mcp;
+
+/* The options are copied; what they point to is borrowed. */
+int mcp_new(const struct mcp_options *opt, struct mcp **ret, struct err *err) _must_check_;
+/* Calls in flight are cancelled without an answer. Accepts NULL. */
+void mcp_free(struct mcp *m);
+DEFINE_CLEANUP(struct mcp *, mcp_free)
+
+/* One message (a line without its end). Blank ones are ignored. */
+void mcp_receive(struct mcp *m, struct str text);
+
+/* A message was larger than LIMIT_REQUEST_BYTES and was dropped. */
+void mcp_receive_too_large(struct mcp *m);
+
+/* What is to be sent. The caller takes from its start; it may be cleared when all is sent. */
+struct buf *mcp_output(struct mcp *m);
+
+/* What the calls in flight wait for. A descriptor of -1 has only its time. */
+struct mcp_wait {
+	int fd;
+	int64_t at_ms; /* CLOCK_MONOTONIC */
+};
+unsigned mcp_waits(const struct mcp *m, struct mcp_wait ret[MCP_IN_FLIGHT_MAX]);
+
+/* Let calls get on, answer those that are done, say progress that is due. */
+void mcp_proceed(struct mcp *m);
+
+unsigned mcp_in_flight(const struct mcp *m);
+
+#endif
