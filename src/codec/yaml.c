@@ -286,7 +286,7 @@ static int check_size(struct str text, size_t max_bytes, struct err *err)
 		return err_set(err, ERR_LIMIT,
 			"the YAML text has %zu bytes; at most %zu are allowed", text.n, max_bytes);
 	for (const char *p = text.p, *end = text.p + text.n;
-		p && (p = memmem(p, (size_t)(end - p), tag, sizeof(tag) - 1)); p++)
+		(p = memmem(p, (size_t)(end - p), tag, sizeof(tag) - 1)); p++)
 		tags++;
 	if (tags > YAML_TAGS_MAX)
 		return err_set(err, ERR_LIMIT,
@@ -312,6 +312,8 @@ int yaml_parse(
 	struct str text, size_t max_bytes, json_t **ret, unsigned *ret_documents, struct err *err)
 {
 	struct builder b = {.err = err, .depth = 1};
+	if (!text.p)
+		text.p = "";
 	int r = check_size(text, max_bytes, err);
 	if (r < 0)
 		return r;
@@ -320,8 +322,7 @@ int yaml_parse(
 		return err_oom(err);
 	b.stack[0].into = documents;
 	yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(
-		&b.parser, (const unsigned char *)(text.n ? text.p : ""), text.n);
+	yaml_parser_set_input_string(&b.parser, (const unsigned char *)text.p, text.n);
 	r = read_all(&b, text);
 	for (unsigned i = 0; i < b.depth; i++)
 		free(b.stack[i].key);
