@@ -277,6 +277,7 @@ static void describe(const struct workspace *ws, uint64_t seq, bool keep, const 
 		.mount = s->mount,
 		.flags = (s->flags & STEP_DIR ? RECORD_IS_DIR : 0) |
 			 (s->flags & STEP_IN_PLACE ? RECORD_IN_PLACE : 0) |
+			 (s->flags & STEP_COPIED ? RECORD_COPIED : 0) |
 			 (s->flags & STEP_BASE ? RECORD_HAD : 0),
 		.path = s->path,
 		.from = s->from,

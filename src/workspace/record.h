@@ -56,8 +56,9 @@ enum record_flags {
 	RECORD_IN_PLACE = 2, /* published by writing into the existing inode; `saved` is a copy */
 	RECORD_HAD = 4,      /* something was at the path before: `before` is set */
 	RECORD_HAS = 8,      /* something is there after it: `after` is set */
+	RECORD_COPIED = 16,  /* `saved` is a copy, since the old inode had other names or writers */
 };
-enum { RECORD_FLAGS_ALL = 15 };
+enum { RECORD_FLAGS_ALL = 31 };
 
 struct record_change {
 	enum change_kind kind;

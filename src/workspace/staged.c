@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 int staged_new(struct view *v, unsigned mount, struct staged **ret, struct err *err)
 {
@@ -40,9 +39,10 @@ void staged_free(struct staged *s)
 		s->view->staged_bytes -= s->size;
 		s->view->staged_open -= s->fd >= 0;
 	}
-	if (s->name[0] && !s->borrowed)
+	if (s->name[0])
 		(void)unlinkat(s->ws->mounts[s->mount].saved_fd, s->name, 0);
 	cleanup_close(&s->fd);
+	free(s->kept);
 	free(s);
 }
 
@@ -50,8 +50,9 @@ int staged_reopen(struct staged *s, struct err *err)
 {
 	if (s->fd >= 0)
 		return 0;
-	int how = (s->borrowed ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK;
-	s->fd = fs_open(s->ws->mounts[s->mount].saved_fd, s->name, how, 0);
+	int saved = s->ws->mounts[s->mount].saved_fd;
+	s->fd = s->borrowed ? fs_open(saved, s->kept, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+			    : fs_open(saved, s->name, O_RDWR | O_NOFOLLOW, 0);
 	if (s->fd < 0)
 		return err_sys(err, errno, "opening a staged file again");
 	if (s->view)
@@ -59,24 +60,28 @@ int staged_reopen(struct staged *s, struct err *err)
 	return 0;
 }
 
-int staged_borrow(struct view *v, unsigned mount, const char *saved, int take, int64_t size,
+int staged_borrow(struct view *v, unsigned mount, const char *kept, int take, int64_t size,
 	struct staged **ret, struct err *err)
 {
 	_cleanup_close_ int fd = take;
+	BUG_ON(!kept && take < 0);
 	struct staged *s = calloc(1, sizeof(*s));
-	if (!s)
+	if (!s || (kept && !(s->kept = strdup(kept)))) {
+		free(s);
 		return err_oom(err);
-	*s = (struct staged){
-		.ws = v->ws, .mount = mount, .fd = take_fd(fd), .size = size, .borrowed = true};
-	BUG_ON(saved && strlen(saved) >= sizeof(s->name));
-	(void)snprintf(s->name, sizeof(s->name), "%s", saved ? saved : "");
+	}
+	s->ws = v->ws;
+	s->mount = mount;
+	s->fd = take_fd(fd);
+	s->size = size;
+	s->borrowed = true;
 	*ret = s;
 	return 0;
 }
 
 void staged_rest(struct staged *s)
 {
-	if (!s->borrowed || !s->name[0])
+	if (!s->kept)
 		return;
 	cleanup_close(&s->fd);
 	s->fd = -1;

@@ -34,16 +34,19 @@ struct staged {
 	int fd;                  /* -1: closed, `name` names it */
 	char name[FS_TEMP_NAME]; /* "" without a name */
 	int64_t size;
-	bool borrowed; /* what history keeps (or the beginning of a file): read, never removed, and
-			  not counted. Only until history_own() has made copies. */
+	/* Borrowed: what history keeps, or the beginning of a file. It is read, never written or
+	 * removed, and counts to nothing; history_own() makes copies of what a change set needs. */
+	bool borrowed;
+	bool is_copy; /* not the inode itself that was in the tree */
+	char *kept;   /* its path below `saved/`; NULL: only the descriptor; owned */
 };
 
 /* A borrowed descriptor of the content for reading, opened again when it was closed. */
 int staged_reopen(struct staged *s, struct err *err) _must_check_;
 
-/* The first `size` bytes of what `saved/` keeps under a name; or of a descriptor, which is taken
- * also on failure, when the name is NULL. */
-int staged_borrow(struct view *v, unsigned mount, const char *saved, int take, int64_t size,
+/* The first `size` bytes of what is below `saved/` at a path; or, when that is NULL, of a
+ * descriptor, which is taken also on failure. */
+int staged_borrow(struct view *v, unsigned mount, const char *kept, int take, int64_t size,
 	struct staged **ret, struct err *err) _must_check_;
 
 /* Close what staged_reopen() has opened of borrowed content, so that reading much of it needs few
