@@ -79,7 +79,8 @@ static int note_made(
 		if ((e = add(a, (unsigned)m, r.head.undoes, &c, err)) < 0)
 			return e;
 	}
-	qsort(a->all, a->n, sizeof(*a->all), by_path);
+	if (a->n > 0)
+		qsort(a->all, a->n, sizeof(*a->all), by_path);
 	return e;
 }
 
