@@ -210,6 +210,11 @@ static int remove_one(void *ctx, int dir, const char *name, const struct stat *s
 	return r < 0 && errno == ENOENT ? 0 : r;
 }
 
+int tree_clear(int dir)
+{
+	return tree_walk(dir, NULL, remove_one, NULL);
+}
+
 int tree_remove(int dir, const char *name)
 {
 	struct stat st;

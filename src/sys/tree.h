@@ -25,6 +25,9 @@ struct tree_sum {
 };
 int tree_count(int root, const char *skip, struct tree_sum *ret);
 
+/* Remove everything below a directory. */
+int tree_clear(int dir);
+
 /* Remove name in dir and, when it is a directory, everything below it. ENOENT is no error. */
 int tree_remove(int dir, const char *name);
 

@@ -6,14 +6,15 @@
  * writer finishes or takes back.
  */
 #include "workspace/changeset_impl.h"
-#include "workspace/history_log.h"
+#include "workspace/crash.h"
+#include "workspace/recover.h"
 
+#include "sys/clock.h"
 #include "sys/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/xattr.h>
 
 struct commit {
 	struct workspace *ws;
@@ -23,8 +24,8 @@ struct commit {
 	struct step *steps; /* owned; texts borrowed from the change set */
 	unsigned n;
 	int64_t bytes, entries;
-	const struct commit_info *info;
-	bool keep; /* what is replaced and deleted goes into the history */
+	bool checkpoint;      /* the log cannot repeat this: make it durable before the answer */
+	struct intent intent; /* its steps and texts are borrowed from here */
 	struct commit_result result;
 };
 
@@ -125,7 +126,11 @@ static void make_step(struct commit *c, unsigned i)
 		.target = op->target,
 		.mode_before = ch->mode_before,
 		.mode_after = op->mode,
+		.base_type = op->base.path ? op->base.st.st_mode & S_IFMT : 0,
 		.base_ino = op->base.path ? op->base.st.st_ino : 0,
+		.base_dev = op->base.path ? op->base.st.st_dev : 0,
+		.base_mtime = op->base.st.st_mtim,
+		.base_ctime = op->base.st.st_ctim,
 		.size_before = ch->size_before,
 		.size_after = ch->size_after,
 		.bytes = d.bytes,
@@ -164,40 +169,6 @@ static const struct op *op_of(const struct commit *c, const struct step *s)
 	BUG_ON(true);
 }
 
-/* Copy one extended attribute (an ACL is one, too). False when it cannot be kept. */
-static bool copy_xattr(int from, int to, const char *name)
-{
-	char value[65536 / 4];
-	ssize_t n = fgetxattr(from, name, value, sizeof(value));
-	if (n < 0)
-		return errno == ENODATA;
-	return fsetxattr(to, name, value, (size_t)n, 0) == 0;
-}
-
-static bool copy_xattrs(int from, int to)
-{
-	char names[16384];
-	ssize_t n = flistxattr(from, names, sizeof(names));
-	if (n < 0)
-		return errno == EOPNOTSUPP;
-	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1)
-		if (!copy_xattr(from, to, names + i))
-			return false;
-	return true;
-}
-
-/* Give the new inode what the old one has: owner, mode, ACL, attributes. */
-static bool copy_attributes(int from, const struct stat *old, int to, mode_t mode)
-{
-	struct stat now;
-	if (fstat(to, &now) < 0)
-		return false;
-	if ((now.st_uid != old->st_uid || now.st_gid != old->st_gid) &&
-		fchown(to, old->st_uid, old->st_gid) < 0)
-		return false;
-	return copy_xattrs(from, to) && fchmod(to, mode) == 0;
-}
-
 /* Does somebody have this file open for writing, or could have by another name? Then what is saved
  * of it could still change, and history needs a copy. */
 static bool may_change_later(int fd, const struct stat *st)
@@ -233,7 +204,8 @@ static int name_content(
 	int saved = c->ws->mounts[s->mount].saved_fd;
 	step_saved_name(c->seq, s, name);
 	(void)unlinkat(saved, name, 0);
-	int r = content->name[0] ? fs_rename_new(saved, content->name, saved, name)
+	int staged = c->ws->mounts[s->mount].staged_fd;
+	int r = content->name[0] ? fs_rename_new(staged, content->name, saved, name)
 				 : fs_link(content->fd, saved, name);
 	if (r < 0)
 		return err_sys(err, errno, "naming a staged file");
@@ -249,11 +221,12 @@ static int prepare_replace(
 	char name[STEP_NAME];
 	const struct op *op = op_of(c, s);
 	const struct mount *m = &c->ws->mounts[s->mount];
+	bool keep = c->intent.flags & REDO_KEEP;
 	_cleanup_close_ int old =
 		fs_open(m->root_fd, op->base.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
 	if (old < 0 && errno != EACCES)
 		return mount_err(m, op->base.path, errno, err);
-	if (old < 0 || !copy_attributes(old, &op->base.st, content->fd, s->mode_after)) {
+	if (old < 0 || !step_copy_attributes(old, &op->base.st, content->fd, s->mode_after)) {
 		if (op->base.st.st_nlink > 1 || old < 0)
 			return mount_err(m, op->base.path, EPERM, err);
 		s->flags |= STEP_IN_PLACE;
@@ -261,7 +234,7 @@ static int prepare_replace(
 		step_saved_name(c->seq, s, name);
 		return copy_old(c, s, old, name, err);
 	}
-	if (c->keep && may_change_later(old, &op->base.st)) {
+	if (keep && may_change_later(old, &op->base.st)) {
 		step_copy_name(c->seq, s, name);
 		if ((r = copy_old(c, s, old, name, err)) < 0)
 			return r;
@@ -285,7 +258,10 @@ static int prepare_content(
 		return prepare_replace(c, s, content, err);
 	if (s->kind == CHANGE_CREATE && fchmod(content->fd, s->mode_after) < 0)
 		return err_sys(err, errno, "setting a mode");
-	return content->name[0] && s->kind == CHANGE_CREATE ? name_content(c, s, content, err) : 0;
+	/* A power cut takes files without a name with it. */
+	bool name = content->name[0] ||
+		    (c->ws->opt.durability == DURABLE_POWER && s->size_after > REDO_INLINE_MAX);
+	return s->kind == CHANGE_CREATE && name ? name_content(c, s, content, err) : 0;
 }
 
 static int prepare_delete(struct commit *c, struct step *s, struct err *err)
@@ -294,7 +270,7 @@ static int prepare_delete(struct commit *c, struct step *s, struct err *err)
 	char name[STEP_NAME];
 	const struct op *op = op_of(c, s);
 	const struct mount *m = &c->ws->mounts[s->mount];
-	if (!op->base.path || !S_ISREG(op->base.st.st_mode) || !c->keep)
+	if (!op->base.path || !S_ISREG(op->base.st.st_mode) || !(c->intent.flags & REDO_KEEP))
 		return 0;
 	_cleanup_close_ int old =
 		fs_open(m->root_fd, op->base.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
@@ -330,61 +306,163 @@ static void drop_prepared(const struct commit *c)
 /* --- publishing ---------------------------------------------------------------------------------
  */
 
-static int take_back(struct commit *c, unsigned done, struct err *why)
+/* What history will keep of this change set, and whether it may. */
+static int plan_history(struct commit *c, struct err *err)
 {
-	struct err ignored;
-	int r = -(int)why->code;
-	for (unsigned i = done; i-- > 0;)
-		if (step_back(c->ws, c->seq, &c->steps[i], &ignored) < 0)
-			r = err_wrap(why, "some changes could not be taken back");
+	bool keep = false;
+	int r = history_would_keep(c->ws, c->steps, c->n, &keep, &c->result.undo_why_not, err);
+	c->intent.flags |= keep ? REDO_KEEP : 0;
+	c->result.undo = keep;
 	return r;
+}
+
+static void fill_intent(struct commit *c, const struct commit_info *info)
+{
+	const struct store_state *st = c->store->st;
+	struct intent *in = &c->intent;
+	if (c->ws->opt.durability == DURABLE_POWER)
+		in->flags |= REDO_POWER;
+	in->seq = c->seq;
+	in->steps = c->steps;
+	in->n_steps = c->n;
+	in->bytes_after = MAX(atomic_load(&st->bytes) + c->bytes, (int64_t)0);
+	in->entries_after = MAX(atomic_load(&st->entries) + c->entries, (int64_t)0);
+	in->history_bytes = atomic_load(&st->history_bytes);
+	in->history_at = atomic_load(&st->history_end);
+	in->head = (struct record){.undoes = c->cs->undoes,
+		.time_ms = clock_unix_ms(),
+		.undoable = c->result.undo,
+		.why_not = c->result.undo_why_not,
+		.call_id = info->call_id,
+		.tool = info->tool,
+		.turn = info->turn};
+}
+
+/* An upper bound of the intent's length. */
+static uint64_t intent_bound(const struct commit *c)
+{
+	uint64_t n = 4096 + LIMIT_MOUNTS * LIMIT_PATH_BYTES;
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct step *s = &c->steps[i];
+		n += 512 + strlen(s->path) + (s->from ? strlen(s->from) : 0) +
+		     (s->target ? strlen(s->target) : 0);
+		if (s->content_fd >= 0 && s->size_after <= REDO_INLINE_MAX)
+			n += (uint64_t)s->size_after;
+		else if (s->kind == CHANGE_APPEND)
+			n += REDO_INLINE_MAX;
+	}
+	return n;
+}
+
+static int sync_saved(const struct commit *c, const struct step *s, struct err *err)
+{
+	char name[STEP_NAME];
+	step_saved_name(c->seq, s, name);
+	_cleanup_close_ int fd =
+		fs_open(c->ws->mounts[s->mount].saved_fd, name, O_WRONLY | O_NOFOLLOW, 0);
+	return fd < 0 || fsync(fd) < 0 ? err_sys(err, errno, "syncing content") : 0;
+}
+
+/*
+ * Content that is too large for the log is synced under its name instead. Written in place it can
+ * neither be in the log nor have a name: then what it overwrites is synced, and the whole commit is
+ * made durable by a checkpoint before the answer, so that the log never has to repeat it.
+ */
+static int sync_content(struct commit *c, struct err *err)
+{
+	int r = 0;
+	for (unsigned i = 0; i < c->n && r == 0; i++) {
+		const struct step *s = &c->steps[i];
+		if (s->content_fd < 0 || step_fits_inline(s))
+			continue;
+		if (s->kind == CHANGE_APPEND || (s->flags & STEP_IN_PLACE))
+			c->checkpoint = true;
+		if (s->kind != CHANGE_APPEND)
+			r = sync_saved(c, s, err);
+	}
+	return r;
+}
+
+static int write_intent(struct commit *c, struct err *err)
+{
+	int r;
+	bool power = c->intent.flags & REDO_POWER;
+	struct store_state *st = c->store->st;
+	_cleanup_buf_ struct buf b = buf_init(REDO_INTENT_MAX);
+	if (power && ((r = redo_room(c->store, intent_bound(c), err)) < 0 ||
+			     (r = sync_content(c, err)) < 0))
+		return r;
+	c->intent.generation = atomic_load(&st->log_generation);
+	if ((r = intent_encode(c->ws, &c->intent, &b, err)) < 0 ||
+		(r = redo_write(c->store, &b, power, err)) < 0)
+		return r;
+	atomic_store(&st->log_start, atomic_load(&st->log_end));
+	atomic_store(&st->progress, 0);
+	atomic_store(&st->direction, STORE_FORWARD);
+	atomic_store_explicit(&st->intent, c->seq, memory_order_release);
+	CRASH_HERE(intent_set);
+	return 0;
 }
 
 static int publish(struct commit *c, struct err *err)
 {
-	for (unsigned i = 0; i < c->n; i++)
-		if (step_forward(c->ws, c->seq, &c->steps[i], err) < 0)
-			return take_back(c, i, err);
-	return 0;
+	int r = 0;
+	struct store_state *st = c->store->st;
+	for (unsigned i = 0; i < c->n && r == 0; i++) {
+		if ((r = step_forward(c->ws, c->seq, &c->steps[i], err)) < 0)
+			break;
+		CRASH_HERE(step_done);
+		atomic_store(&st->progress, i + 1);
+		CRASH_HERE(step_counted);
+	}
+	CRASH_HERE(published);
+	return r;
 }
 
-static int outcome(struct commit *c, struct err *err)
+static int commit_locked(struct commit *c, const struct commit_info *info, struct err *err)
 {
 	int r;
 	struct store_state *st = c->store->st;
-	for (unsigned i = 0; i < c->n; i++)
-		if ((r = step_keep(c->ws, c->seq, &c->steps[i], c->keep, err)) < 0)
-			return r;
-	struct history_head head = {.seq = c->seq,
-		.undoes = c->cs->undoes,
-		.info = c->info,
-		.keep = c->keep,
-		.why_not = c->result.undo_why_not};
-	if ((r = history_add(c->ws, c->store, &head, c->steps, c->n, err)) < 0)
+	CRASH_HERE(locked);
+	recover_unprepared(c->ws, c->store);
+	history_settle(c->store);
+	if (!store_at_rest(c->store) && (r = recover(c->ws, c->store, err)) < 0)
 		return r;
-	int64_t bytes = atomic_load(&st->bytes) + c->bytes;
-	int64_t entries = atomic_load(&st->entries) + c->entries;
-	atomic_store(&st->bytes, MAX(bytes, (int64_t)0));
-	atomic_store(&st->entries, MAX(entries, (int64_t)0));
-	atomic_store(&st->intent, c->seq);
-	atomic_store(&st->done, c->seq);
-	return 0;
-}
-
-static int commit_locked(struct commit *c, struct err *err)
-{
-	int r;
-	c->seq = atomic_load(&c->store->st->done) + 1;
+	if (atomic_load(&st->clean)) {
+		/* Written before anything else is: a clean page is believed after a reboot. */
+		atomic_store(&st->clean, 0);
+		if (fdatasync(c->store->state_fd) < 0)
+			return err_sys(err, errno, "syncing the store's state");
+	}
+	c->seq = atomic_load(&st->done) + 1;
 	if ((r = quota_know(c->ws, c->store, err)) < 0 || (r = check(c, err)) < 0 ||
-		(r = history_would_keep(
-			 c->ws, c->steps, c->n, &c->keep, &c->result.undo_why_not, err)) < 0)
+		(r = plan_history(c, err)) < 0)
 		return r;
-	c->result.undo = c->keep;
-	if ((r = prepare(c, err)) < 0 || (r = publish(c, err)) < 0) {
+	atomic_store(&st->preparing_steps, c->n);
+	atomic_store(&st->preparing, c->seq);
+	r = prepare(c, err);
+	CRASH_HERE(prepared);
+	fill_intent(c, info);
+	if (r < 0 || (r = write_intent(c, err)) < 0) {
 		drop_prepared(c);
+		atomic_store(&st->preparing, 0);
 		return r;
 	}
-	return outcome(c, err);
+	atomic_store(&st->preparing, 0);
+	if ((r = publish(c, err)) < 0 ||
+		(r = recover_outcome(c->ws, c->store, &c->intent, err)) < 0) {
+		struct err why = *err;
+		r = recover_back(c->ws, c->store, &c->intent, false, err);
+		if (r == 0)
+			*err = why;
+		return r < 0 ? r : -(int)why.code;
+	}
+	if (c->checkpoint && (r = redo_checkpoint(c->store, err)) < 0)
+		return err_wrap(err, "the change is made, but not certain to survive a power cut");
+	/* The change is made, whatever becomes of old history; the next commit tries again. */
+	struct err ignored;
+	(void)(history_evict(c->ws, c->store, &ignored) < 0);
+	return 0;
 }
 
 static void fill_result(const struct commit *c, struct commit_result *ret)
@@ -405,13 +483,13 @@ int changeset_commit(struct workspace *ws, struct changeset *take, const struct 
 {
 	int r;
 	_cleanup_(cleanup_changeset_free) struct changeset *cs = take;
-	struct commit c = {.ws = ws, .cs = cs, .info = info};
+	struct commit c = {.ws = ws, .cs = cs};
 	if ((r = find_store(&c, err)) < 0)
 		return r;
 	if (cs->n > 0) {
 		if ((r = store_lock(c.store, ws->opt.lock_wait_ms, err)) < 0)
 			return r;
-		r = commit_locked(&c, err);
+		r = commit_locked(&c, info, err);
 		store_unlock(c.store);
 	}
 	free(c.steps);

@@ -12,7 +12,7 @@ struct mount {
 	char *agent; /* "/workspace"; owned */
 	size_t agent_len;
 	int root_fd;
-	int saved_fd; /* staged and saved inodes, on this mount's file system; -1 when read-only */
+	int saved_fd, staged_fd; /* in the store, on this mount's file system; -1 when read-only */
 	struct store *store; /* whose lock, count and log rule this mount; NULL when read-only */
 	bool read_only, shared;
 	bool holds_store; /* STORE_NAME in its root is ours and hidden */

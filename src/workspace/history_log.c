@@ -4,6 +4,7 @@
 #include "sys/clock.h"
 #include "sys/fs.h"
 #include "sys/tree.h"
+#include "workspace/crash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -221,9 +222,35 @@ static void punch(const struct store *s, uint64_t from, uint64_t to)
 			s->history_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)to);
 }
 
+/* The two numbers change together, also when we die in between. */
+void history_settle(struct store *s)
+{
+	struct store_state *st = s->st;
+	uint64_t to = atomic_load(&st->forget_to);
+	if (to == 0)
+		return;
+	atomic_store(&st->history_bytes, atomic_load(&st->forget_bytes));
+	atomic_store(&st->history_start, to);
+	atomic_store(&st->forget_to, 0);
+}
+
+static void forget_record(struct store *s, uint64_t to, int64_t cost)
+{
+	struct store_state *st = s->st;
+	atomic_store(&st->forget_bytes, MAX(atomic_load(&st->history_bytes) - cost, (int64_t)0));
+	atomic_store(&st->forget_to, to);
+	CRASH_HERE(pruned);
+	history_settle(s);
+}
+
 int history_evict(const struct workspace *ws, struct store *s, struct err *err)
 {
 	int r;
+	history_settle(s);
+	/* Mostly there is nothing to forget, which the sum says. Age is looked at on the way. */
+	if (atomic_load(&s->st->history_bytes) <= ws->opt.history_bytes &&
+		ws->opt.history_age_s <= 0)
+		return 0;
 	_cleanup_history_place_ struct history_place p;
 	struct record_reader rec;
 	history_at_start(&p, s);
@@ -231,8 +258,7 @@ int history_evict(const struct workspace *ws, struct store *s, struct err *err)
 	while ((r = history_forth(&p, &rec, err)) == 1 && is_over(ws, s, &rec.head)) {
 		if ((r = forget_content(ws, rec, err)) < 0)
 			return r;
-		atomic_fetch_sub(&s->st->history_bytes, history_cost(rec, p.frame.len));
-		atomic_store(&s->st->history_start, p.at);
+		forget_record(s, p.at, history_cost(rec, p.frame.len));
 	}
 	atomic_store(&s->st->history_oldest, r == 1 ? (int64_t)rec.head.seq : 0);
 	punch(s, from, atomic_load(&s->st->history_start));
@@ -312,7 +338,7 @@ static void encode(const struct workspace *ws, const struct history_head *head,
 	struct record rec = {.type = RECORD_COMMIT,
 		.seq = head->seq,
 		.undoes = head->undoes,
-		.time_ms = clock_unix_ms(),
+		.time_ms = head->time_ms,
 		.undoable = undo,
 		.why_not = undo ? "" : head->why_not,
 		.n_mounts = ws->n_mounts,
@@ -334,41 +360,25 @@ static void encode(const struct workspace *ws, const struct history_head *head,
 	record_end(&w);
 }
 
-static int last_seq(struct store *s, uint64_t *ret, struct err *err)
-{
-	_cleanup_history_place_ struct history_place p;
-	struct record_reader rec;
-	history_at_end(&p, s);
-	int r = history_back(&p, &rec, err);
-	*ret = r == 1 ? rec.head.seq : 0;
-	return r < 0 ? r : 0;
-}
-
 int history_add(const struct workspace *ws, struct store *s, const struct history_head *head,
 	const struct step *steps, unsigned n, struct err *err)
 {
 	int r;
-	uint64_t last = 0, end = atomic_load(&s->st->history_end);
 	struct record_reader rec;
 	if (ws->opt.history_bytes == 0)
-		return 0;
-	if ((r = last_seq(s, &last, err)) < 0)
-		return r;
-	if (last >= head->seq)
 		return 0;
 	_cleanup_buf_ struct buf frame = buf_init(RECORD_MAX);
 	encode(ws, head, steps, n, &frame);
 	if ((r = buf_check(&frame, "the record of this change", err)) < 0 ||
 		(r = record_open(&rec, frame.data, frame.len, err)) < 0)
 		return r;
-	if (fs_write(s->history_fd, frame.data, frame.len, (off_t)end) < 0)
+	if (fs_write(s->history_fd, frame.data, frame.len, (off_t)head->at) < 0)
 		return err_sys(err, errno, "writing the history");
-	atomic_fetch_add(&s->st->history_bytes, history_cost(rec, frame.len));
-	if (last == 0)
+	CRASH_HERE(history_written);
+	if (atomic_load(&s->st->history_start) == head->at)
 		atomic_store(&s->st->history_oldest, (int64_t)head->seq);
-	atomic_store(&s->st->history_end, end + frame.len);
-	/* Mostly there is nothing to forget, which the sum says. Age is looked at on the way. */
-	if (atomic_load(&s->st->history_bytes) > ws->opt.history_bytes || ws->opt.history_age_s > 0)
-		return history_evict(ws, s, err);
+	atomic_store(&s->st->history_bytes, head->bytes_before + history_cost(rec, frame.len));
+	atomic_store(&s->st->history_end, head->at + frame.len);
+	CRASH_HERE(history_ended);
 	return 0;
 }

@@ -26,16 +26,22 @@
 int history_would_keep(const struct workspace *ws, const struct step *steps, unsigned n,
 	bool *ret_keep, const char **ret_why, struct err *err) _must_check_;
 
-/* Write the record of a published commit, then forget the oldest as far as the limits ask. A record
- * of this number that is there already (from before a crash) stays. */
+/* Write the record of a published commit. It can be repeated after a death at any point, since it
+ * says where the record goes and what history has cost before. */
 struct history_head {
 	uint64_t seq, undoes;
+	int64_t time_ms;
 	const struct commit_info *info; /* NULL: not known any more */
 	bool keep;                      /* what it replaced and deleted is in `saved/` */
 	const char *why_not;            /* when not */
+	uint64_t at;                    /* offset of the record */
+	int64_t bytes_before;           /* history_bytes without it */
 };
 int history_add(const struct workspace *ws, struct store *s, const struct history_head *head,
 	const struct step *steps, unsigned n, struct err *err) _must_check_;
+
+/* End the forgetting of a record that a death has interrupted. Before anything else of a commit. */
+void history_settle(struct store *s);
 
 /* Forget the oldest records until the limits hold. */
 int history_evict(const struct workspace *ws, struct store *s, struct err *err) _must_check_;

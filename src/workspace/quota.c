@@ -84,7 +84,7 @@ int quota_check_staged(const struct workspace *ws, unsigned mount, int64_t bytes
 int quota_know(struct workspace *ws, struct store *s, struct err *err)
 {
 	struct tree_sum sum, all = {0};
-	if (atomic_load(&s->st->counted) && (store_same_boot(s) || atomic_load(&s->st->clean)))
+	if (atomic_load(&s->st->counted))
 		return 0;
 	for (unsigned i = 0; i < ws->n_mounts; i++) {
 		const struct mount *m = &ws->mounts[i];
@@ -96,11 +96,11 @@ int quota_know(struct workspace *ws, struct store *s, struct err *err)
 	}
 	atomic_store(&s->st->bytes, all.bytes);
 	atomic_store(&s->st->entries, all.entries);
-	if (!atomic_load(&s->st->counted)) {
+	if (!atomic_load(&s->st->base_known)) {
 		atomic_store(&s->st->base_bytes, all.bytes);
 		atomic_store(&s->st->base_entries, all.entries);
+		atomic_store(&s->st->base_known, 1);
 	}
-	store_set_boot(s);
 	atomic_store(&s->st->counted, 1);
 	ws->recovered.recounted = true;
 	return 0;

@@ -16,11 +16,11 @@ int staged_new(struct view *v, unsigned mount, struct staged **ret, struct err *
 	*s = (struct staged){.ws = v->ws, .view = v, .mount = mount, .fd = -1};
 	errno = EMFILE;
 	if (v->staged_open < LIMIT_STAGED_OPEN)
-		s->fd = fs_tmpfile(m->saved_fd);
+		s->fd = fs_tmpfile(m->staged_fd);
 	/* Without O_TMPFILE, or with too many descriptors open: under a name, closed when it is
 	 * put into the view. */
 	if (s->fd < 0 && (errno == EMFILE || errno == EOPNOTSUPP))
-		s->fd = fs_temp(m->saved_fd, "new-", s->name);
+		s->fd = fs_temp(m->staged_fd, "new-", s->name);
 	if (s->fd < 0) {
 		int e = errno;
 		free(s);
@@ -40,7 +40,7 @@ void staged_free(struct staged *s)
 		s->view->staged_open -= s->fd >= 0;
 	}
 	if (s->name[0])
-		(void)unlinkat(s->ws->mounts[s->mount].saved_fd, s->name, 0);
+		(void)unlinkat(s->ws->mounts[s->mount].staged_fd, s->name, 0);
 	cleanup_close(&s->fd);
 	free(s->kept);
 	free(s);
@@ -50,9 +50,9 @@ int staged_reopen(struct staged *s, struct err *err)
 {
 	if (s->fd >= 0)
 		return 0;
-	int saved = s->ws->mounts[s->mount].saved_fd;
-	s->fd = s->borrowed ? fs_open(saved, s->kept, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-			    : fs_open(saved, s->name, O_RDWR | O_NOFOLLOW, 0);
+	const struct mount *m = &s->ws->mounts[s->mount];
+	s->fd = s->borrowed ? fs_open(m->saved_fd, s->kept, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+			    : fs_open(m->staged_fd, s->name, O_RDWR | O_NOFOLLOW, 0);
 	if (s->fd < 0)
 		return err_sys(err, errno, "opening a staged file again");
 	if (s->view)

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/xattr.h>
 
 void step_saved_name(uint64_t seq, const struct step *s, char out[STEP_NAME])
 {
@@ -100,43 +101,54 @@ static int put_content(const struct site *t, int to, int64_t at, struct err *err
 	return fs_write(to, s->data.p, s->data.n, at) < 0 ? refuse(t, errno, err) : 0;
 }
 
+/* --- attributes ------------------------------------------------------------------------------- */
+
+/* Copy one extended attribute (an ACL is one, too). False when it cannot be kept. */
+static bool copy_xattr(int from, int to, const char *name)
+{
+	char value[65536 / 4];
+	ssize_t n = fgetxattr(from, name, value, sizeof(value));
+	if (n < 0)
+		return errno == ENODATA;
+	return fsetxattr(to, name, value, (size_t)n, 0) == 0;
+}
+
+static bool copy_xattrs(int from, int to)
+{
+	char names[16384];
+	ssize_t n = flistxattr(from, names, sizeof(names));
+	if (n < 0)
+		return errno == EOPNOTSUPP;
+	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1)
+		if (!copy_xattr(from, to, names + i))
+			return false;
+	return true;
+}
+
+bool step_copy_attributes(int from, const struct stat *old, int to, mode_t mode)
+{
+	struct stat now;
+	if (fstat(to, &now) < 0)
+		return false;
+	if ((now.st_uid != old->st_uid || now.st_gid != old->st_gid) &&
+		fchown(to, old->st_uid, old->st_gid) < 0)
+		return false;
+	return copy_xattrs(from, to) && fchmod(to, mode) == 0;
+}
+
 /* --- one kind each: forward and back ------------------------------------------------------------
  */
-
-/* Content that has no descriptor any more is made again from the record. */
-static int remake_content(const struct site *t, int *ret_fd, struct err *err)
-{
-	int r;
-	_cleanup_close_ int fd = fs_tmpfile(t->m->saved_fd);
-	if (fd < 0)
-		return refuse(t, errno, err);
-	if ((r = put_content(t, fd, 0, err)) < 0)
-		return r;
-	if (fchmod(fd, t->s->mode_after) < 0)
-		return refuse(t, errno, err);
-	*ret_fd = take_fd(fd);
-	return 0;
-}
 
 static int create_forward(struct site *t, struct err *err)
 {
 	const struct step *s = t->s;
-	int r, fd = s->content_fd;
-	_cleanup_close_ int made = -1;
 	if (t->there && t->st.st_ino == s->content_ino)
 		return 0;
 	if (t->there)
 		return refuse(t, EEXIST, err);
-	if (t->is_saved)
-		return fs_rename_new(t->m->saved_fd, t->saved, t->dir, t->leaf) < 0
-			       ? refuse(t, errno, err)
-			       : 0;
-	if (fd < 0) {
-		if ((r = remake_content(t, &made, err)) < 0)
-			return r;
-		fd = made;
-	}
-	return fs_link(fd, t->dir, t->leaf) < 0 ? refuse(t, errno, err) : 0;
+	int r = t->is_saved ? fs_rename_new(t->m->saved_fd, t->saved, t->dir, t->leaf)
+			    : fs_link(s->content_fd, t->dir, t->leaf);
+	return r < 0 ? refuse(t, errno, err) : 0;
 }
 
 static int create_back(struct site *t, struct err *err)
@@ -426,31 +438,98 @@ bool step_is_possible(const struct workspace *ws, uint64_t seq, const struct ste
 {
 	char name[STEP_NAME];
 	struct stat st;
-	bool needs =
-		s->kind == CHANGE_CREATE || s->kind == CHANGE_REPLACE || s->kind == CHANGE_APPEND;
-	if (!needs || s->content_fd >= 0 || (s->flags & STEP_INLINE))
+	bool in_place = s->kind == CHANGE_APPEND || (s->flags & STEP_IN_PLACE);
+	bool needs = in_place || s->kind == CHANGE_CREATE || s->kind == CHANGE_REPLACE;
+	if (!needs || s->content_fd >= 0)
 		return true;
+	if (in_place)
+		return s->flags & STEP_INLINE;
 	step_saved_name(seq, s, name);
-	return (s->flags & STEP_NAMED) && !(s->flags & STEP_IN_PLACE) &&
-	       fs_lstat(ws->mounts[s->mount].saved_fd, name, &st) == 0 &&
+	return fs_lstat(ws->mounts[s->mount].saved_fd, name, &st) == 0 &&
 	       st.st_ino == s->content_ino;
 }
 
-int step_keep(
-	const struct workspace *ws, uint64_t seq, const struct step *s, bool keep, struct err *err)
+/* --- from the record alone -------------------------------------------------------------------- */
+
+static int remake(struct site *t, int fd, uint64_t *ret_ino, struct err *err)
+{
+	int r;
+	struct stat st;
+	_cleanup_close_ int old = -1;
+	if ((r = put_content(t, fd, 0, err)) < 0)
+		return r;
+	if (t->there && S_ISREG(t->st.st_mode))
+		old = fs_open(t->dir, t->leaf, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+	/* The first time the attributes could be kept, else the change were one in place. */
+	if (old >= 0)
+		(void)step_copy_attributes(old, &t->st, fd, t->s->mode_after);
+	if (fchmod(fd, t->s->mode_after) < 0 || fstat(fd, &st) < 0)
+		return refuse(t, errno, err);
+	*ret_ino = st.st_ino;
+	return 0;
+}
+
+int step_remake(const struct workspace *ws, uint64_t seq, struct step *s, struct err *err)
+{
+	int r;
+	_cleanup_(site_done) struct site t = {.dir = -1};
+	if ((r = site_open(ws, seq, s, &t, err)) < 0 || (r = site_look(&t, err)) < 0)
+		return r;
+	(void)unlinkat(t.m->saved_fd, t.saved, 0);
+	_cleanup_close_ int fd = openat(
+		t.m->saved_fd, t.saved, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return refuse(&t, errno, err);
+	return remake(&t, fd, &s->content_ino, err);
+}
+
+enum step_content step_compare(const struct workspace *ws, const struct step *s)
+{
+	struct stat st;
+	_cleanup_free_ char *is = malloc(s->data.n + 1);
+	_cleanup_close_ int fd = fs_open(
+		ws->mounts[s->mount].root_fd, s->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+	if (fd < 0 || !is || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return STEP_CONTENT_OTHER;
+	if (st.st_size < s->size_after)
+		return STEP_CONTENT_SHORT;
+	off_t at = s->kind == CHANGE_APPEND ? s->size_before : 0;
+	ssize_t n = fs_read(fd, is, s->data.n, at);
+	return n == (ssize_t)s->data.n && memcmp(is, s->data.p, s->data.n) == 0
+		       ? STEP_CONTENT_SAME
+		       : STEP_CONTENT_OTHER;
+}
+
+int step_rewrite(
+	const struct workspace *ws, const struct step *s, uint64_t ino, int64_t at, struct err *err)
+{
+	struct stat st;
+	const struct mount *m = &ws->mounts[s->mount];
+	_cleanup_close_ int fd =
+		fs_open(m->root_fd, s->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return mount_err(m, s->path, errno, err);
+	if (st.st_ino != ino || !S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFLICT, "a file was replaced meanwhile");
+	return fs_write(fd, s->data.p, s->data.n, at) < 0 ? mount_err(m, s->path, errno, err) : 0;
+}
+
+void step_keep(const struct workspace *ws, uint64_t seq, const struct step *s, bool keep)
 {
 	char name[STEP_NAME], copy[STEP_NAME];
 	int fd = ws->mounts[s->mount].saved_fd;
+	bool saves = s->kind == CHANGE_DELETE || s->kind == CHANGE_REPLACE;
+	if (!saves)
+		return;
 	step_saved_name(seq, s, name);
 	step_copy_name(seq, s, copy);
-	if (!keep) {
-		if ((s->flags & STEP_COPIED) && unlinkat(fd, copy, 0) < 0 && errno != ENOENT)
-			return err_sys(err, errno, "clearing the store");
-		return tree_remove(fd, name) < 0 ? err_sys(err, errno, "clearing the store") : 0;
-	}
-	if ((s->flags & STEP_COPIED) && renameat(fd, copy, fd, name) < 0 && errno != ENOENT)
-		return err_sys(err, errno, "keeping the old content");
-	return 0;
+	if (keep && (s->flags & STEP_COPIED))
+		(void)renameat(fd, copy, fd, name);
+	if (keep)
+		return;
+	if (s->flags & STEP_COPIED)
+		(void)unlinkat(fd, copy, 0);
+	(void)tree_remove(fd, name);
 }
 
 void step_drop(const struct workspace *ws, uint64_t seq, const struct step *s)

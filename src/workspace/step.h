@@ -32,7 +32,9 @@ struct step {
 	const char *target;      /* LINK; borrowed */
 	struct str data;         /* STEP_INLINE; borrowed */
 	mode_t mode_before, mode_after;
-	uint64_t base_ino, content_ino;
+	mode_t base_type; /* S_IFMT bits of the real object */
+	uint64_t base_ino, base_dev, content_ino;
+	struct timespec base_mtime, base_ctime;
 	int64_t size_before, size_after;
 	int64_t bytes, entries; /* what it adds to usage */
 	int content_fd;         /* -1: none (any more); borrowed */
@@ -47,6 +49,22 @@ void step_copy_name(uint64_t seq, const struct step *s, char out[STEP_NAME]);
 int step_forward(const struct workspace *ws, uint64_t seq, const struct step *s,
 	struct err *err) _must_check_;
 
+/* After a power cut: make the content of a CREATE or REPLACE again from the record, under its saved
+ * name. It gets another content_ino. */
+int step_remake(
+	const struct workspace *ws, uint64_t seq, struct step *s, struct err *err) _must_check_;
+/* Does the file at the path hold what the record has as its content, or (`shorter`) did the power
+ * cut take some of it? */
+enum step_content { STEP_CONTENT_SAME, STEP_CONTENT_SHORT, STEP_CONTENT_OTHER };
+enum step_content step_compare(const struct workspace *ws, const struct step *s);
+/* Write the record's content into the file at the path, which is the very inode `ino`. */
+int step_rewrite(const struct workspace *ws, const struct step *s, uint64_t ino, int64_t at,
+	struct err *err) _must_check_;
+
+/* Give a new inode what the old one has: owner, ACL, attributes, and this mode. False when
+ * something cannot be kept. */
+bool step_copy_attributes(int from, const struct stat *old, int to, mode_t mode);
+
 /* Take one step back, as far as it was published. ERR_CONFLICT when something else is there. */
 int step_back(const struct workspace *ws, uint64_t seq, const struct step *s,
 	struct err *err) _must_check_;
@@ -54,12 +72,12 @@ int step_back(const struct workspace *ws, uint64_t seq, const struct step *s,
 /* Is it published already? 1 yes, 0 no, <0 neither can be said (ERR_CONFLICT). */
 int step_is_done(const struct workspace *ws, uint64_t seq, const struct step *s, struct err *err);
 
-/* Could it be published now (is its content still there)? */
+/* Could it be published now (is its content still there, without making it again)? */
 bool step_is_possible(const struct workspace *ws, uint64_t seq, const struct step *s);
 
-/* After the last step: keep copies under the saved names; `keep` false: forget what was saved. */
-int step_keep(const struct workspace *ws, uint64_t seq, const struct step *s, bool keep,
-	struct err *err) _must_check_;
+/* After the last step: keep copies under the saved names; `keep` false: forget what was saved. What
+ * cannot be done is left for the next cleaning of the store. */
+void step_keep(const struct workspace *ws, uint64_t seq, const struct step *s, bool keep);
 
 /* Forget content that was named but not published. */
 void step_drop(const struct workspace *ws, uint64_t seq, const struct step *s);

@@ -121,11 +121,14 @@ int store_open(struct store *s, int dir_fd, struct err *err)
 		(r = open_file(s->dir_fd, "redo", &s->log_fd, err)) < 0 ||
 		(r = open_file(s->dir_fd, "history", &s->history_fd, err)) < 0)
 		return r;
-	if (fs_lock_wait(s->lock_fd, 1, F_RDLCK, 1000) < 0 ||
-		fs_lock_wait(s->lock_fd, 2, F_WRLCK, 1000) < 0)
+	/* Byte 2 orders openings and closings, so that one of them is first and one is last. */
+	if (fs_lock_wait(s->lock_fd, 2, F_WRLCK, 1000) < 0)
 		return err_set(err, ERR_BUSY, "another process is opening or closing the store");
+	s->first = fs_lock(s->lock_fd, 1, F_WRLCK) == 0;
 	if ((r = map_state(s, err)) == 0)
 		r = init_state(s, err);
+	if (fs_lock(s->lock_fd, 1, F_RDLCK) < 0 && r == 0)
+		r = err_sys(err, errno, "opening the store");
 	(void)fs_lock(s->lock_fd, 2, F_UNLCK);
 	return r;
 }

@@ -5,7 +5,8 @@
  *   state    one page, mapped by every user: counts, sequence numbers, what is being published
  *   redo     the intents of commits (redo.h)
  *   history  the records of finished commits (record.h), oldest first
- *   saved/   inodes: staged files that have a name, and what commits replaced or deleted
+ *   saved/   inodes that commits replaced or deleted, and content just before it takes their place
+ *   staged/  content of calls under way, where it needs a name; emptied by the first user
  *
  * The page is shared memory between processes that trust each other; every value that is used as an
  * offset or index is checked against the file it points into. Under one boot of the kernel the page
@@ -31,14 +32,20 @@ enum store_direction { STORE_FORWARD = 0, STORE_BACK = 1 };
 struct store_state {
 	uint64_t magic;
 	uint32_t version;
-	_Atomic uint32_t counted; /* usage below is known */
-	_Atomic uint32_t clean;   /* closed in order, nothing of it only in memory */
+	_Atomic uint32_t counted;    /* usage below is known */
+	_Atomic uint32_t base_known; /* so is the usage at first open */
+	_Atomic uint32_t clean;      /* closed in order, nothing of it only in memory */
 	char boot[STORE_BOOT_ID + 4];
 
 	/* seq of the change set that is being published, and of the last that is; equal at rest. */
 	_Atomic uint64_t intent, done;
 	_Atomic uint32_t progress;  /* operations of the intent that are certainly published */
 	_Atomic uint32_t direction; /* enum store_direction: how the intent is being ended */
+
+	/* While content is being prepared: seq and number of steps of what may leave names behind.
+	 */
+	_Atomic uint64_t preparing;
+	_Atomic uint32_t preparing_steps;
 
 	_Atomic int64_t bytes, entries;           /* usage */
 	_Atomic int64_t base_bytes, base_entries; /* usage at first open, for quota_is_growth */
@@ -49,8 +56,11 @@ struct store_state {
 	_Atomic uint64_t log_unsynced;   /* effects that only the log makes durable */
 
 	_Atomic uint64_t history_start, history_end; /* live part of `history` */
-	_Atomic int64_t history_bytes;               /* content kept in `saved` */
+	_Atomic int64_t history_bytes;               /* what the records and what they keep cost */
 	_Atomic int64_t history_oldest;              /* seq of the oldest live record */
+	/* The oldest record is being forgotten: the values that start and bytes will have. */
+	_Atomic uint64_t forget_to;
+	_Atomic int64_t forget_bytes;
 };
 
 struct store {
@@ -58,6 +68,7 @@ struct store {
 	struct store_state *st;
 	pthread_mutex_t
 		mutex; /* orders the threads of this process; the file lock orders processes */
+	bool first;    /* nobody else had the store open when it was opened */
 	bool power;    /* somebody in this process asked for DURABLE_POWER */
 };
 

@@ -12,6 +12,9 @@
 
 int view_new(struct workspace *ws, struct view **ret, struct err *err)
 {
+	int r = workspace_settle(ws, err);
+	if (r < 0)
+		return r;
 	struct view *v = calloc(1, sizeof(*v));
 	if (!v)
 		return err_oom(err);
@@ -632,6 +635,8 @@ static int delete_op(
 		return r;
 	if (e && e->now == NOW_FILE && e->op->base.path &&
 		(r = base_set(&op->base, e->op->base.path, &e->op->base.st, err)) < 0)
+		return r;
+	if (n->kind == NODE_LINK && (r = view_readlink(v, n, &op->target, err)) < 0)
 		return r;
 	op->is_dir = n->kind == NODE_DIR;
 	op->bytes = n->kind == NODE_FILE ? s->f.st.st_size : sum.bytes;

@@ -1,7 +1,8 @@
 /* Opening a workspace: its mounts, its stores, and the paths between agents and mounts. */
-#include "workspace/engine.h"
+#include "workspace/recover.h"
 
 #include "sys/fs.h"
+#include "sys/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,6 +167,7 @@ static int open_mount(struct workspace *ws, const struct mount_spec *spec, struc
 		return err_set(err, ERR_CONFIG, "'%s' cannot be a mount's path", spec->agent_path);
 	*m = (struct mount){.root_fd = -1,
 		.saved_fd = -1,
+		.staged_fd = -1,
 		.read_only = spec->read_only,
 		.shared = spec->shared,
 		.limit_bytes = spec->quota_bytes,
@@ -188,7 +190,13 @@ static int open_mount(struct workspace *ws, const struct mount_spec *spec, struc
 		r = add_store(ws, dir, &m->store, err);
 	else
 		m->store = ws->stores[0];
-	return r < 0 ? r : store_subdir(dir, "saved", &m->saved_fd, err);
+	if (r < 0 || (r = store_subdir(dir, "saved", &m->saved_fd, err)) < 0 ||
+		(r = store_subdir(dir, "staged", &m->staged_fd, err)) < 0)
+		return r;
+	/* Content of calls that died. */
+	if (m->store->first && tree_clear(m->staged_fd) < 0)
+		return err_sys(err, errno, "clearing the store");
+	return 0;
 }
 
 static int check_specs(const struct mount_spec *mounts, unsigned n, struct err *err)
@@ -205,6 +213,28 @@ static int check_specs(const struct mount_spec *mounts, unsigned n, struct err *
 				"a private mount '%s' needs a workspace that can be written",
 				mounts[i].agent_path);
 	return 0;
+}
+
+/* End what a dead process or a power cut has left. Nobody is waited for: a live writer ends its own
+ * commit, and the next view waits for it. */
+static int settle_store(struct workspace *ws, struct store *s, struct err *err)
+{
+	int r = 0;
+	bool unprepared = s->first && atomic_load(&s->st->preparing) > atomic_load(&s->st->done);
+	if (store_at_rest(s) && store_same_boot(s) && !unprepared)
+		return 0;
+	if ((r = store_lock(s, ws->opt.lock_wait_ms, err)) < 0)
+		return r;
+	if (store_same_boot(s))
+		r = store_at_rest(s) ? 0 : recover(ws, s, err);
+	else if (!atomic_load(&s->st->clean))
+		r = recover_boot(ws, s, err);
+	if (r == 0) {
+		recover_unprepared(ws, s);
+		store_set_boot(s);
+	}
+	store_unlock(s);
+	return r;
 }
 
 int workspace_open(const struct mount_spec *mounts, unsigned n_mounts,
@@ -224,8 +254,26 @@ int workspace_open(const struct mount_spec *mounts, unsigned n_mounts,
 	for (unsigned i = 0; i < n_mounts; i++)
 		if ((r = open_mount(ws, &mounts[i], err)) < 0)
 			return r;
+	for (unsigned i = 0; i < ws->n_stores; i++)
+		if ((r = settle_store(ws, ws->stores[i], err)) < 0)
+			return r;
 	*ret = take_ptr(ws);
 	return 0;
+}
+
+/* The last user of a store that promised to survive a power cut leaves nothing to the log. */
+static void close_store(struct store *s)
+{
+	struct err ignored;
+	if (!s->st || s->lock_fd < 0 || !s->power || fs_lock(s->lock_fd, 2, F_WRLCK) < 0)
+		return;
+	if (fs_lock(s->lock_fd, 1, F_WRLCK) == 0 && store_at_rest(s) &&
+		atomic_load(&s->st->log_unsynced) && redo_checkpoint(s, &ignored) == 0) {
+		atomic_store(&s->st->clean, 1);
+		if (ftruncate(s->log_fd, 0) < 0 || fdatasync(s->state_fd) < 0)
+			atomic_store(&s->st->clean, 0);
+	}
+	(void)fs_lock(s->lock_fd, 2, F_UNLCK);
 }
 
 void workspace_free(struct workspace *ws)
@@ -236,8 +284,10 @@ void workspace_free(struct workspace *ws)
 		free(ws->mounts[i].agent);
 		cleanup_close(&ws->mounts[i].root_fd);
 		cleanup_close(&ws->mounts[i].saved_fd);
+		cleanup_close(&ws->mounts[i].staged_fd);
 	}
 	for (unsigned i = 0; i < ws->n_stores; i++) {
+		close_store(ws->stores[i]);
 		store_done(ws->stores[i]);
 		free(ws->stores[i]);
 	}
