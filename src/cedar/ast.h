@@ -5,7 +5,7 @@
  * and `unless` are kept, conditions stay apart, parentheses are gone. Constants that JSON can write
  * as one "Value" (sets, records, extension values) are the same nodes as those that text makes.
  *
- * A tree is made once, in an arena, and never changed after ced_fold().
+ * A tree is made once, in an arena, and never changed afterwards.
  */
 #ifndef CEDAR_AST_H
 #define CEDAR_AST_H
@@ -19,8 +19,7 @@
 #define CED_EXPRS(X)                                                                               \
 	X(LITERAL, "Value") /* u.literal: Bool, Long, String or Entity */                          \
 	X(VAR, "Var")                                                                              \
-	X(SLOT, "Slot") /* never in a condition; kept for messages */                              \
-	X(NOT, "!")     /* u.op.left only */                                                       \
+	X(NOT, "!") /* u.op.left only */                                                           \
 	X(NEG, "neg")                                                                              \
 	X(IS_EMPTY, "isEmpty")                                                                     \
 	X(EQ, "==")                                                                                \
@@ -80,12 +79,12 @@ struct ced_expr {
 	enum ced_expr_kind kind;
 	uint32_t height; /* 1 for a leaf */
 	struct ced_pos pos;
-	/* Set by ced_fold() on sets, records and calls whose parts are constant and whose
+	/* Set on sets, records and calls whose parts are constant and whose
 	 * evaluation cannot fail: what they evaluate to. */
 	const struct ced_value *constant;
 	union {
 		struct ced_value literal;
-		enum ced_var var; /* VAR; SLOT: principal or resource */
+		enum ced_var var;
 		struct {
 			const struct ced_expr *left, *right;
 		} op;
@@ -111,7 +110,7 @@ struct ced_expr {
 			const struct ced_expr *test, *yes, *no;
 		} cond;
 		struct {
-			struct ced_expr *const *items;
+			const struct ced_expr *const *items;
 			uint32_t count;
 		} list;
 		struct {
@@ -120,7 +119,7 @@ struct ced_expr {
 		} record;
 		struct {
 			enum ced_fn fn;
-			struct ced_expr *const *args;
+			const struct ced_expr *const *args;
 			uint32_t count; /* any: a wrong number is an error of evaluation */
 		} call;
 	} u;
@@ -145,6 +144,9 @@ struct ced_annotation {
 	const struct ced_name *value; /* NULL: written without one */
 	struct ced_pos pos;
 };
+
+/* "nothing", "==", "in", "is", "is in" */
+extern const char *const ced_scope_op_name[];
 
 struct ced_condition {
 	bool unless;
@@ -177,10 +179,32 @@ struct ced_source {
 	struct cedar_error *err;
 };
 
-/* A node with its height; the children's heights are in `below`. NULL with the error filled when
- * the limit "height" or memory ends. */
-struct ced_expr *ced_expr_make(
-	const struct ced_source *s, enum ced_expr_kind kind, struct ced_pos pos, uint32_t below);
+/*
+ * Nodes. Each returns NULL with the error filled when the limit "height" or memory ends. Lists are
+ * copied into the arena. Sets, records and calls find out here whether they are constant.
+ */
+struct ced_expr *ced_expr_literal(
+	const struct ced_source *s, struct ced_pos pos, struct ced_value value);
+struct ced_expr *ced_expr_var(const struct ced_source *s, struct ced_pos pos, enum ced_var var);
+/* `right` is NULL for operators of one operand. */
+struct ced_expr *ced_expr_op(const struct ced_source *s, enum ced_expr_kind kind,
+	struct ced_pos pos, const struct ced_expr *left, const struct ced_expr *right);
+struct ced_expr *ced_expr_get(const struct ced_source *s, struct ced_pos pos,
+	const struct ced_expr *left, const struct ced_name *attr);
+struct ced_expr *ced_expr_has(const struct ced_source *s, struct ced_pos pos,
+	const struct ced_expr *left, const struct ced_name *const *path, uint32_t count);
+struct ced_expr *ced_expr_like(const struct ced_source *s, struct ced_pos pos,
+	const struct ced_expr *left, const struct ced_pattern *pattern);
+struct ced_expr *ced_expr_is(const struct ced_source *s, struct ced_pos pos,
+	const struct ced_expr *left, const struct ced_name *type, const struct ced_expr *in);
+struct ced_expr *ced_expr_if(const struct ced_source *s, struct ced_pos pos,
+	const struct ced_expr *test, const struct ced_expr *yes, const struct ced_expr *no);
+struct ced_expr *ced_expr_set(const struct ced_source *s, struct ced_pos pos,
+	const struct ced_entry *items, uint32_t count); /* the values of the entries */
+struct ced_expr *ced_expr_record(const struct ced_source *s, struct ced_pos pos,
+	const struct ced_entry *entries, uint32_t count); /* CEDAR_E_DUPLICATE: a key twice */
+struct ced_expr *ced_expr_call(const struct ced_source *s, struct ced_pos pos, enum ced_fn fn,
+	const struct ced_entry *args, uint32_t count); /* the values of the entries */
 
 /* Structural equality, without places: what "parse after print is the identity" means. */
 bool ced_expr_eq(const struct ced_expr *a, const struct ced_expr *b);

@@ -125,7 +125,7 @@ CEDAR_PUBLIC void cedar_policies_free(cedar_policies *policies);
  * templates and links. cedar_builder_finish() consumes the builder when it succeeds.
  */
 enum cedar_ids {
-	CEDAR_IDS_COUNT,      /* prefix and a number that counts within the prefix */
+	CEDAR_IDS_COUNT,      /* prefix (NULL: "policy") and the number within the text, from 0 */
 	CEDAR_IDS_ANNOTATION, /* the value of @id where there is one, else as above */
 };
 

@@ -72,6 +72,8 @@ struct ced_guide {
 	int (*entity)(void *ctx, const struct ced_reader *r, const struct ced_entity *e,
 		struct ced_pos pos);
 	int (*add)(void *ctx, const struct ced_reader *r, struct ced_entities_builder *b);
+	/* Requests: principal, action and resource are known, the context is not yet read. */
+	int (*request)(void *ctx, const cedar_request *request, struct cedar_error *err);
 	/* After the closure: ancestors are known. */
 	int (*closed)(void *ctx, const struct cedar_entities *entities, struct cedar_error *err);
 };

@@ -15,13 +15,6 @@ bool ced_ip_parse(struct ced_slice s, struct ced_ip *ret);
 bool ced_datetime_parse(struct ced_slice s, int64_t *ret);
 bool ced_duration_parse(struct ced_slice s, int64_t *ret);
 
-/* A spelling that the parser reads back as the same value. */
-enum { CED_EXT_TEXT = 64 };
-void ced_decimal_text(int64_t v, char ret[static CED_EXT_TEXT]);
-void ced_ip_text(const struct ced_ip *ip, char ret[static CED_EXT_TEXT]);
-void ced_datetime_text(int64_t v, char ret[static CED_EXT_TEXT]); /* years 0000-9999 only */
-void ced_duration_text(int64_t v, char ret[static CED_EXT_TEXT]);
-
 /* NAME, spelling, is a method, number of arguments (the receiver is one), result, receiver or
  * argument kind, second argument's kind. */
 #define CED_FUNCTIONS(X)                                                                           \

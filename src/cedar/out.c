@@ -6,8 +6,10 @@
 
 static bool reserve(struct ced_out *o, size_t n)
 {
-	if (o->failed || n > SIZE_MAX / 4 - o->length) {
-		o->failed = true;
+	if (o->failed)
+		return false;
+	if (n > CED_OUT_MAX - o->length) {
+		o->failed = o->over_limit = true;
 		return false;
 	}
 	if (o->length + n < o->capacity)
@@ -84,12 +86,16 @@ static const char *json_escape(unsigned char c, char room[8])
 	return room;
 }
 
-static void quoted(struct ced_out *o, const char *p, size_t n,
+static const char *pattern_escape(unsigned char c, char room[8])
+{
+	return c == '*' ? "\\*" : cedar_escape(c, room);
+}
+
+static void escaped(struct ced_out *o, const char *p, size_t n,
 	const char *(*escape)(unsigned char c, char room[8]))
 {
 	size_t plain = 0;
 	char room[8];
-	ced_out_bytes(o, "\"", 1);
 	for (size_t i = 0; i < n; i++) {
 		const char *e = escape((unsigned char)p[i], room);
 		if (!e)
@@ -99,17 +105,25 @@ static void quoted(struct ced_out *o, const char *p, size_t n,
 		plain = i + 1;
 	}
 	ced_out_bytes(o, p + plain, n - plain);
-	ced_out_bytes(o, "\"", 1);
 }
 
 void ced_out_quoted(struct ced_out *o, const char *p, size_t n)
 {
-	quoted(o, p, n, cedar_escape);
+	ced_out_bytes(o, "\"", 1);
+	escaped(o, p, n, cedar_escape);
+	ced_out_bytes(o, "\"", 1);
+}
+
+void ced_out_pattern_part(struct ced_out *o, const char *p, size_t n)
+{
+	escaped(o, p, n, pattern_escape);
 }
 
 void ced_out_json_string(struct ced_out *o, const char *p, size_t n)
 {
-	quoted(o, p, n, json_escape);
+	ced_out_bytes(o, "\"", 1);
+	escaped(o, p, n, json_escape);
+	ced_out_bytes(o, "\"", 1);
 }
 
 void ced_out_uid(struct ced_out *o, const struct ced_uid *uid)
@@ -122,9 +136,11 @@ void ced_out_uid(struct ced_out *o, const struct ced_uid *uid)
 int ced_out_take(struct ced_out *o, struct cedar_text *ret, struct cedar_error *err)
 {
 	if (!reserve(o, 1)) {
+		bool over = o->over_limit;
 		free(o->data);
 		*o = (struct ced_out){0};
-		return ced_fail_memory(err);
+		return over ? ced_fail_limit(err, (struct ced_pos){0}, "output bytes", CED_OUT_MAX)
+			    : ced_fail_memory(err);
 	}
 	o->data[o->length] = '\0';
 	*ret = (struct cedar_text){o->data, o->length};

@@ -5,10 +5,13 @@
 
 #include "cedar/value.h"
 
+/* More than the largest source could need, except for what JSON can say shortly and text cannot. */
+enum { CED_OUT_MAX = 256 << 20 };
+
 struct ced_out {
 	char *data;
 	size_t length, capacity;
-	bool failed;
+	bool failed, over_limit;
 };
 
 void ced_out_bytes(struct ced_out *o, const char *p, size_t n);
@@ -17,11 +20,13 @@ void ced_out_name(struct ced_out *o, const struct ced_name *name);
 void ced_out_number(struct ced_out *o, int64_t n);
 /* `"..."` with Cedar's escapes; with JSON's. */
 void ced_out_quoted(struct ced_out *o, const char *p, size_t n);
+/* The same without quotes and with `\*` for a star: a part of a pattern. */
+void ced_out_pattern_part(struct ced_out *o, const char *p, size_t n);
 void ced_out_json_string(struct ced_out *o, const char *p, size_t n);
 /* Type::"id" */
 void ced_out_uid(struct ced_out *o, const struct ced_uid *uid);
 
-/* Hand the text over, or release it and fail with CEDAR_E_MEMORY. */
+/* Hand the text over, or release it and fail. */
 int ced_out_take(struct ced_out *o, struct cedar_text *ret, struct cedar_error *err);
 
 #endif

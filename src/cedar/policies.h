@@ -27,4 +27,7 @@ struct cedar_policies {
 	const struct ced_index *index;
 };
 
+/* Give back `n` references at once. */
+void ced_policies_release(cedar_policies *policies, int64_t n);
+
 #endif
