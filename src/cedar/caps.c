@@ -203,7 +203,7 @@ static ced_shape_id of_like(struct ced_shape_table *t, const struct ced_expr *e)
 
 /* A set, or a call of the function `num`. */
 static ced_shape_id of_items(struct ced_shape_table *t, enum ced_expr_kind kind, int64_t num,
-	struct ced_expr *const *items, uint32_t n)
+	const struct ced_expr *const *items, uint32_t n)
 {
 	ced_shape_id *parts = ced_new_array(t->arena, n, ced_shape_id);
 
@@ -287,7 +287,6 @@ static ced_shape_id compute(struct ced_shape_table *t, const struct ced_expr *e)
 	switch ((int)e->kind) {
 	case CED_EXPR_LITERAL: return of_literal(t, e->u.literal);
 	case CED_EXPR_VAR:
-	case CED_EXPR_SLOT: return intern(t, (struct ced_shape){.tag = e->kind, .num = e->u.var});
 	case CED_EXPR_GET:
 		return ced_shape_of_attr(t, ced_shape_of(t, e->u.get.left), e->u.get.attr);
 	case CED_EXPR_HAS: return of_has_path(t, e);

@@ -158,7 +158,7 @@ static void walk_is(struct leveler *v, const struct ced_expr *e)
 	walk(v, e->u.is.in);
 }
 
-static void walk_list(struct leveler *v, struct ced_expr *const *items, uint32_t n)
+static void walk_list(struct leveler *v, const struct ced_expr *const *items, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		walk(v, items[i]);
@@ -188,7 +188,6 @@ static void walk(struct leveler *v, const struct ced_expr *e)
 	switch ((int)e->kind) {
 	case CED_EXPR_LITERAL:
 	case CED_EXPR_VAR:
-	case CED_EXPR_SLOT: break;
 	case CED_EXPR_GET: walk_base(v, e->u.get.left, e); break;
 	case CED_EXPR_HAS: walk_has(v, e); break;
 	case CED_EXPR_LIKE: walk(v, e->u.like.left); break;

@@ -654,18 +654,12 @@ static struct ced_answer check_literal(struct ced_checker *c, struct ced_value v
 	}
 }
 
-static struct ced_answer check_slot(struct ced_checker *c, enum ced_var var)
-{
-	return check_etype(c, var == CED_PRINCIPAL ? c->env.principal_slot : c->env.resource_slot);
-}
-
 static struct ced_answer check_kind(
 	struct ced_checker *c, const struct ced_caps *prior, const struct ced_expr *e)
 {
 	switch (e->kind) {
 	case CED_EXPR_LITERAL: return check_literal(c, e->u.literal);
 	case CED_EXPR_VAR: return check_var(c, e->u.var);
-	case CED_EXPR_SLOT: return check_slot(c, e->u.var);
 	case CED_EXPR_NOT: return check_not(c, prior, e);
 	case CED_EXPR_NEG: return check_unary(c, prior, e, CED_WANT_LONG, c->t_long);
 	case CED_EXPR_IS_EMPTY: return check_unary(c, prior, e, CED_WANT_SET, c->t_bool);

@@ -47,7 +47,7 @@ static void check_uid(struct validation *v, const struct ced_uid *uid, struct ce
 
 static void check_names(struct validation *v, const struct ced_expr *e);
 
-static void check_list(struct validation *v, struct ced_expr *const *items, uint32_t n)
+static void check_list(struct validation *v, const struct ced_expr *const *items, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		check_names(v, items[i]);
@@ -62,7 +62,6 @@ static void check_names(struct validation *v, const struct ced_expr *e)
 			check_uid(v, e->u.literal.u.uid, e->pos);
 		break;
 	case CED_EXPR_VAR:
-	case CED_EXPR_SLOT: break;
 	case CED_EXPR_GET: check_names(v, e->u.get.left); break;
 	case CED_EXPR_HAS: check_names(v, e->u.has.left); break;
 	case CED_EXPR_LIKE: check_names(v, e->u.like.left); break;
