@@ -8,6 +8,7 @@
  */
 #include "session/remove_tree.h"
 
+#include "session/crash.h"
 #include "sys/clock.h"
 #include "sys/fs.h"
 
@@ -214,6 +215,7 @@ int remove_tree(int dir_fd, const char *name, struct remove_budget *budget, stru
 	int r = is_dir ? remove_content(dir_fd, name, budget, err) : 0;
 	if (r != 0)
 		return r;
+	CRASH_POINT(SWEEP_EMPTIED);
 	if (unlinkat(dir_fd, name, is_dir ? AT_REMOVEDIR : 0) == 0)
 		removed_one(&job);
 	else if (errno == EBUSY)

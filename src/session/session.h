@@ -26,12 +26,13 @@
 #include "workspace/workspace.h"
 
 enum {
-	REGISTRY_OPEN_MAX = 64,           /* workspaces kept open */
-	REGISTRY_FLUSH_MS = 5000,         /* how old an unsaved last use may get */
-	REGISTRY_BUSY_MS = 2000,          /* wait for another process's transaction */
-	REGISTRY_TENANT_SESSIONS = 10000, /* sessions of one tenant */
+	REGISTRY_OPEN_MAX = 64,             /* workspaces kept open */
+	REGISTRY_FLUSH_MS = 5000,           /* how old an unsaved last use may get */
+	REGISTRY_BUSY_MS = 2000,            /* wait for another process's transaction */
+	REGISTRY_TENANT_SESSIONS = 1000000, /* sessions of one tenant */
 	REGISTRY_PAGE_MAX = 1000,
 	SESSION_WORD_MAX = 128, /* owner and role */
+	INCARNATION_LEN = 32,
 };
 
 /* The tenant that NULL and "" stand for. */
@@ -52,7 +53,7 @@ enum session_kind {
 struct session_info {
 	char id[LIMIT_SESSION_ID + 1], tenant[LIMIT_SESSION_ID + 1];
 	char owner[SESSION_WORD_MAX + 1], role[SESSION_WORD_MAX + 1];
-	char incarnation[64];
+	char incarnation[INCARNATION_LEN + 1];
 	enum session_kind kind;
 	bool expired; /* waits for the sweep; nobody can use it any more */
 	int64_t created_ms, used_ms;
