@@ -22,6 +22,7 @@ enum {
 	LIMIT_EDITS = 1000,      /* edits of one call */
 };
 
+#define LIMIT_READ_MIN_MB 1
 #define LIMIT_READ_DEFAULT_MB 10
 #define LIMIT_READ_MAX_MB 100
 #define QUOTA_BYTES_DEFAULT (100LL * 1024 * 1024)
