@@ -286,7 +286,7 @@ static ced_shape_id compute(struct ced_shape_table *t, const struct ced_expr *e)
 {
 	switch ((int)e->kind) {
 	case CED_EXPR_LITERAL: return of_literal(t, e->u.literal);
-	case CED_EXPR_VAR:
+	case CED_EXPR_VAR: return intern(t, (struct ced_shape){.tag = e->kind, .num = e->u.var});
 	case CED_EXPR_GET:
 		return ced_shape_of_attr(t, ced_shape_of(t, e->u.get.left), e->u.get.attr);
 	case CED_EXPR_HAS: return of_has_path(t, e);

@@ -271,6 +271,12 @@ CEDAR_PUBLIC int cedar_schema_entities_from_json(const cedar_schema *schema, con
 CEDAR_PUBLIC int cedar_schema_request_from_json(const cedar_schema *schema, const char *json,
 	size_t n, const struct cedar_limits *limits, cedar_request **ret, struct cedar_error *err);
 
+/* Entities and requests made otherwise, checked against a schema: 0, or CEDAR_E_INVALID. */
+CEDAR_PUBLIC int cedar_schema_check_entities(
+	const cedar_schema *schema, const cedar_entities *entities, struct cedar_error *err);
+CEDAR_PUBLIC int cedar_schema_check_request(
+	const cedar_schema *schema, const cedar_request *request, struct cedar_error *err);
+
 struct cedar_validation {
 	/* Errors up to 4.12: a policy that no action of the schema can match is invalid. */
 	bool inapplicable_is_error;

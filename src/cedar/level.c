@@ -187,7 +187,7 @@ static void walk(struct leveler *v, const struct ced_expr *e)
 		return;
 	switch ((int)e->kind) {
 	case CED_EXPR_LITERAL:
-	case CED_EXPR_VAR:
+	case CED_EXPR_VAR: break;
 	case CED_EXPR_GET: walk_base(v, e->u.get.left, e); break;
 	case CED_EXPR_HAS: walk_has(v, e); break;
 	case CED_EXPR_LIKE: walk(v, e->u.like.left); break;

@@ -1,6 +1,7 @@
 /* What a validation found. See report.h. */
 #include "cedar/report.h"
 
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,17 @@ void ced_report_init(struct cedar_report *r, size_t bytes_max)
 void ced_report_done(struct cedar_report *r)
 {
 	ced_arena_done(&r->arena);
+}
+
+void ced_report_about(struct cedar_report *r, const struct ced_name *policy_id)
+{
+	static const struct ced_name none;
+
+	r->policy = ced_name_make(&r->arena, policy_id->text, policy_id->length);
+	if (!r->policy) {
+		r->policy = &none;
+		r->out_of_memory = true;
+	}
 }
 
 static bool known(const struct cedar_report *r, const struct ced_finding *f)

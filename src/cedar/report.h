@@ -7,7 +7,7 @@
 #ifndef CEDAR_REPORT_H
 #define CEDAR_REPORT_H
 
-#include "cedar/arena.h"
+#include "cedar/intern.h"
 
 enum { CEDAR_REPORT_MAX = 1000, REPORT_TEXT_MAX = 512 };
 
@@ -29,6 +29,9 @@ struct cedar_report {
 
 void ced_report_init(struct cedar_report *r, size_t bytes_max);
 void ced_report_done(struct cedar_report *r);
+
+/* What is found from here on is about the policy with this id, which is copied. */
+void ced_report_about(struct cedar_report *r, const struct ced_name *policy_id);
 
 void ced_report_error(struct cedar_report *r, struct ced_pos at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

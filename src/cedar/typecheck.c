@@ -657,7 +657,7 @@ static struct ced_answer check_literal(struct ced_checker *c, struct ced_value v
 static struct ced_answer check_kind(
 	struct ced_checker *c, const struct ced_caps *prior, const struct ced_expr *e)
 {
-	switch (e->kind) {
+	switch ((int)e->kind) {
 	case CED_EXPR_LITERAL: return check_literal(c, e->u.literal);
 	case CED_EXPR_VAR: return check_var(c, e->u.var);
 	case CED_EXPR_NOT: return check_not(c, prior, e);
@@ -688,9 +688,8 @@ static struct ced_answer check_kind(
 	case CED_EXPR_SET: return check_set(c, prior, e);
 	case CED_EXPR_RECORD: return check_record(c, prior, e);
 	case CED_EXPR_CALL: return ced_check_call(c, prior, e);
-	case CED_EXPR_KINDS: break;
+	default: return ced_answer_failed(NULL);
 	}
-	return ced_answer_failed(NULL);
 }
 
 /* The recursion goes as deep as the parser lets expressions nest. */

@@ -61,7 +61,7 @@ static void check_names(struct validation *v, const struct ced_expr *e)
 		if (e->u.literal.kind == CED_ENTITY)
 			check_uid(v, e->u.literal.u.uid, e->pos);
 		break;
-	case CED_EXPR_VAR:
+	case CED_EXPR_VAR: break;
 	case CED_EXPR_GET: check_names(v, e->u.get.left); break;
 	case CED_EXPR_HAS: check_names(v, e->u.has.left); break;
 	case CED_EXPR_LIKE: check_names(v, e->u.like.left); break;
@@ -454,7 +454,7 @@ int ced_validate_policy(const struct cedar_schema *s, const struct ced_policy *p
 		.report = report,
 		.always_false = true};
 
-	report->policy = policy->id;
+	ced_report_about(report, policy->id);
 	if (ced_checker_init(&v.check, s, scratch, report) < 0 || find_scope_actions(&v) < 0 ||
 		(options->level >= 0 && ced_check_remember_types(&v.check) < 0)) {
 		v.check.out_of_memory = true;
@@ -497,7 +497,7 @@ int ced_validate_link(const struct cedar_schema *s, const struct ced_rule *link,
 	const struct ced_uid *p = t->principal.slot ? link->principal : scope_uid(&t->principal);
 	const struct ced_uid *r = t->resource.slot ? link->resource : scope_uid(&t->resource);
 
-	report->policy = link->id;
+	ced_report_about(report, link->id);
 	check_slot_type(s, t, link->principal, report);
 	check_slot_type(s, t, link->resource, report);
 	check_application(s, t, p, r, options, report);
