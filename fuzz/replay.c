@@ -13,17 +13,17 @@ enum { INPUT_MAX = 16 * 1024 * 1024 };
 static int replay(const char *path)
 {
 	FILE *f = fopen(path, "re");
-	uint8_t *all = malloc(INPUT_MAX);
-	if (!f || !all)
+	long size = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+	uint8_t *all = size >= 0 && size <= INPUT_MAX ? malloc(size ? (size_t)size : 1) : NULL;
+	if (!all)
 		return -1;
-	size_t n = fread(all, 1, INPUT_MAX, f);
+	rewind(f);
+	size_t n = fread(all, 1, (size_t)size, f);
 	(void)fclose(f);
-	uint8_t *exact = realloc(all, n ? n : 1);
-	if (!exact)
-		return -1;
-	(void)LLVMFuzzerTestOneInput(exact, n);
-	free(exact);
-	return 0;
+	if (n == (size_t)size)
+		(void)LLVMFuzzerTestOneInput(all, n);
+	free(all);
+	return n == (size_t)size ? 0 : -1;
 }
 
 static unsigned replay_folder(const char *folder)
