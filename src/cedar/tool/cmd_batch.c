@@ -1,0 +1,240 @@
+/*
+ * batch: one JSON object a line in, one a line out, so that any test suite can drive the library.
+ *
+ *   in   {"policies": text | set, "schema"?: text | object, "entities": [..],
+ *         "requests": [{"principal", "action", "resource", "context"}], "validate"?: true}
+ *   out  {"results": [{"decision", "reason", "errors"}], "validation"?: {"errors": [id..]}}
+ *        or {"error": text}
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cedar/json.h"
+#include "cedar/out.h"
+#include "tool.h"
+
+enum { LINE_DEPTH = 300 };
+
+struct batch {
+	const char *line;
+	struct ced_arena arena; /* of the line's tree */
+	struct cedar_error err;
+	struct ced_out out;
+	cedar_schema *schema;
+	cedar_policies *policies;
+	cedar_entities *entities;
+	cedar_answer *answer; /* kept from line to line */
+};
+
+/* A value as it stands in the line: the library reads it anew, as it would read a file. */
+static struct ced_slice source_of(const struct batch *b, const struct ced_json *j)
+{
+	return (struct ced_slice){b->line + j->pos.offset, j->pos.length};
+}
+
+static int missing(struct batch *b, const char *key)
+{
+	return ced_fail(&b->err, CEDAR_E_SYNTAX, (struct ced_pos){0}, "no \"%s\"", key);
+}
+
+static int read_schema(struct batch *b, const struct ced_json *j)
+{
+	struct ced_slice s;
+
+	if (!j || j->kind == CED_JSON_NULL)
+		return 0;
+	s = j->kind == CED_JSON_STRING ? j->u.text : source_of(b, j);
+	if (j->kind == CED_JSON_STRING)
+		return cedar_schema_from_text(s.p, s.n, NULL, &b->schema, &b->err);
+	return cedar_schema_from_json(s.p, s.n, NULL, &b->schema, &b->err);
+}
+
+static int read_policies(struct batch *b, const struct ced_json *j)
+{
+	struct ced_slice s;
+
+	if (!j)
+		return missing(b, "policies");
+	s = j->kind == CED_JSON_STRING ? j->u.text : source_of(b, j);
+	if (j->kind == CED_JSON_STRING)
+		return cedar_policies_from_text(s.p, s.n, NULL, &b->policies, &b->err);
+	return cedar_policies_from_json(s.p, s.n, NULL, &b->policies, &b->err);
+}
+
+static int read_entities(struct batch *b, const struct ced_json *j)
+{
+	struct ced_slice s = j ? source_of(b, j) : (struct ced_slice){"[]", 2};
+
+	if (b->schema)
+		return cedar_schema_entities_from_json(
+			b->schema, s.p, s.n, NULL, &b->entities, &b->err);
+	return cedar_entities_from_json(s.p, s.n, NULL, &b->entities, &b->err);
+}
+
+static void put_id(struct batch *b, bool first, size_t policy)
+{
+	const char *id = cedar_policy_id(b->policies, policy);
+
+	if (!first)
+		ced_out_text(&b->out, ",");
+	ced_out_json_string(&b->out, id, strlen(id));
+}
+
+static void put_answer(struct batch *b)
+{
+	bool allow = cedar_answer_decision(b->answer) == CEDAR_ALLOW;
+	struct cedar_error why;
+
+	ced_out_text(&b->out, allow ? "{\"decision\":\"allow\",\"reason\":["
+				    : "{\"decision\":\"deny\",\"reason\":[");
+	for (size_t i = 0; i < cedar_answer_reason_count(b->answer); i++)
+		put_id(b, i == 0, cedar_answer_reason(b->answer, i));
+	ced_out_text(&b->out, "],\"errors\":[");
+	for (size_t i = 0; i < cedar_answer_error_count(b->answer); i++)
+		put_id(b, i == 0, cedar_answer_error(b->answer, i, &why));
+	ced_out_text(&b->out, "]}");
+}
+
+static int decide(struct batch *b, const struct ced_json *j)
+{
+	struct ced_slice s = source_of(b, j);
+	cedar_request *request = NULL;
+	int r = b->schema ? cedar_schema_request_from_json(
+				    b->schema, s.p, s.n, NULL, &request, &b->err)
+			  : cedar_request_from_json(s.p, s.n, NULL, &request, &b->err);
+
+	if (r == 0)
+		r = cedar_decide(b->policies, b->entities, request, NULL, b->answer);
+	if (r == 0)
+		put_answer(b);
+	cedar_request_free(request);
+	return r;
+}
+
+static int decide_all(struct batch *b, const struct ced_json *requests)
+{
+	int r = 0;
+
+	ced_out_text(&b->out, "{\"results\":[");
+	for (uint32_t i = 0; requests && i < requests->count && r == 0; i++) {
+		if (i > 0)
+			ced_out_text(&b->out, ",");
+		r = decide(b, &requests->u.items[i]);
+	}
+	ced_out_text(&b->out, "]");
+	return r;
+}
+
+static int validate(struct batch *b)
+{
+	cedar_report *report;
+	bool first = true, warning;
+	const char *id;
+	int r = cedar_validate(b->schema, b->policies, NULL, &report, &b->err);
+
+	if (r < 0)
+		return r;
+	ced_out_text(&b->out, ",\"validation\":{\"errors\":[");
+	for (size_t i = 0; i < cedar_report_count(report); i++) {
+		cedar_report_at(report, i, &warning, &id, NULL);
+		if (warning)
+			continue;
+		if (!first)
+			ced_out_text(&b->out, ",");
+		ced_out_json_string(&b->out, id, strlen(id));
+		first = false;
+	}
+	ced_out_text(&b->out, "]}");
+	cedar_report_free(report);
+	return 0;
+}
+
+static int run_line(struct batch *b, const struct ced_json *j)
+{
+	const struct ced_json *requests = ced_json_get(j, "requests"),
+			      *wanted = ced_json_get(j, "validate");
+	int r = read_schema(b, ced_json_get(j, "schema"));
+
+	if (r == 0)
+		r = read_policies(b, ced_json_get(j, "policies"));
+	if (r == 0)
+		r = read_entities(b, ced_json_get(j, "entities"));
+	if (r == 0)
+		r = decide_all(b, requests && requests->kind == CED_JSON_ARRAY ? requests : NULL);
+	if (r == 0 && b->schema && wanted && wanted->boolean)
+		r = validate(b);
+	ced_out_text(&b->out, "}");
+	return r;
+}
+
+static void put_error(struct batch *b)
+{
+	b->out.length = 0;
+	ced_out_text(&b->out, "{\"error\":");
+	ced_out_json_string(&b->out, b->err.text, strlen(b->err.text));
+	ced_out_text(&b->out, "}");
+}
+
+static int answer_line(struct batch *b, const char *line, size_t n)
+{
+	struct ced_json j;
+	struct cedar_text text;
+	int r;
+
+	b->line = line;
+	b->err = (struct cedar_error){0};
+	r = ced_json_read(&b->arena, line, n, LINE_DEPTH, "json_depth", &j, &b->err);
+	if (r == 0)
+		r = run_line(b, &j);
+	if (r < 0)
+		put_error(b);
+	cedar_schema_free(b->schema);
+	cedar_policies_free(b->policies);
+	cedar_entities_free(b->entities);
+	b->schema = NULL;
+	b->policies = NULL;
+	b->entities = NULL;
+	ced_arena_reset(&b->arena);
+	if (ced_out_take(&b->out, &text, &b->err) < 0) {
+		diag_error("error", NULL, &b->err);
+		return TOOL_FAILURE;
+	}
+	b->out = (struct ced_out){0};
+	return print_text(&text);
+}
+
+/* Every line is answered before the next is read, so that a program can talk to this one. */
+static int run(struct batch *b)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	int r = TOOL_OK;
+
+	while (r == TOOL_OK && (n = getline(&line, &room, stdin)) > 0) {
+		if (line[n - 1] == '\n')
+			n--;
+		r = answer_line(b, line, (size_t)n);
+		if (fflush(stdout) != 0)
+			r = TOOL_FAILURE;
+	}
+	free(line);
+	return r;
+}
+
+int cmd_batch(const struct options *o)
+{
+	struct batch b = {.answer = cedar_answer_new(NULL)};
+	int r = TOOL_FAILURE;
+
+	(void)o;
+	if (!b.answer) {
+		diag_say("error", "out of memory");
+		return TOOL_FAILURE;
+	}
+	ced_arena_init(&b.arena, (size_t)1 << 30, "memory_bytes");
+	r = run(&b);
+	ced_arena_done(&b.arena);
+	cedar_answer_free(b.answer);
+	return r;
+}
