@@ -14,7 +14,7 @@ void buf_done(struct buf *b)
 void buf_clear(struct buf *b)
 {
 	b->len = 0;
-	b->failed = false;
+	b->failed = b->no_memory = false;
 	if (b->data)
 		b->data[0] = '\0';
 }
@@ -36,7 +36,7 @@ char *buf_room(struct buf *b, size_t n)
 		size_t want = MAX(b->len + n + 1, MIN(b->cap * 2, b->max + 1));
 		char *p = realloc(b->data, MAX(want, (size_t)64));
 		if (!p) {
-			b->failed = true;
+			b->failed = b->no_memory = true;
 			return NULL;
 		}
 		b->data = p;
@@ -98,6 +98,8 @@ int buf_check(const struct buf *b, const char *what, struct err *err)
 {
 	if (!b->failed)
 		return 0;
+	if (b->no_memory)
+		return err_oom(err);
 	return err_set(err, ERR_LIMIT, "%s is larger than %zu bytes", what, b->max);
 }
 

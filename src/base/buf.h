@@ -20,7 +20,7 @@
 struct buf {
 	char *data; /* NULL until the first append; owned */
 	size_t len, cap, max;
-	bool failed;
+	bool failed, no_memory; /* no_memory: that is why it failed */
 };
 
 /* An empty buffer that may hold at most `max` bytes. */
