@@ -247,6 +247,8 @@ static int check_glob(
 	struct err why;
 	int r = glob_compile(pattern, GLOB_BASENAME, &g, &why);
 	glob_free(g);
+	if (r == -ERR_NO_MEMORY)
+		return err_oom(err);
 	return r < 0 ? bad_value(k, at, pattern, why.text, err) : 0;
 }
 
@@ -464,6 +466,8 @@ static int read_member(struct walk *w, const struct toml *t, struct err *err)
 	size_t before = w->path.len;
 	buf_printf(&w->path, "%s", before ? "." : "");
 	buf_put(&w->path, t->key.p, t->key.n);
+	if (w->path.no_memory)
+		return err_oom(err);
 	if (w->path.failed)
 		return err_set(
 			err, ERR_CONFIG, "%s, line %u: the key is too long", w->file, t->line);
@@ -491,6 +495,8 @@ int config_read(struct config *c, const char *name, struct str text, struct err 
 {
 	_cleanup_(cleanup_toml_free) struct toml *root = NULL;
 	int r = toml_parse(text, CONFIG_FILE_BYTES_MAX, &root, err);
+	if (r == -ERR_NO_MEMORY)
+		return r;
 	if (r < 0) {
 		err->code = ERR_CONFIG;
 		return err_wrap(err, "%s", name);
