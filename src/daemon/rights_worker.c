@@ -17,6 +17,14 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#if defined(__has_feature)
+#	if __has_feature(address_sanitizer)
+#		define ADDRESS_SANITIZED
+#	endif
+#elif defined(__SANITIZE_ADDRESS__)
+#	define ADDRESS_SANITIZED
+#endif
+
 /* Flags of an open that is more than reading. O_TMPFILE's own bit, since the macro also holds
  * O_DIRECTORY. */
 #define OPEN_WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY))
@@ -60,6 +68,7 @@ static const struct seccomp_row worker_calls[] = {
 	ALLOW(sched_yield),
 	ALLOW(rt_sigprocmask),
 	ALLOW(rt_sigreturn),
+	ALLOW(sigaltstack),
 	ALLOW(restart_syscall),
 	ALLOW(exit),
 	ALLOW(exit_group),
@@ -234,7 +243,7 @@ int worker_limit(const struct worker_rights *r, struct err *err)
 		{RLIMIT_MSGQUEUE, 0, true},
 		{RLIMIT_FSIZE, r->output, true},
 		{RLIMIT_CPU, r->cpu_s, r->cpu_s > 0},
-#ifndef __SANITIZE_ADDRESS__ /* its shadow is terabytes of address space */
+#ifndef ADDRESS_SANITIZED /* its shadow is terabytes of address space */
 		{RLIMIT_AS, r->memory, r->memory > 0},
 #endif
 	};

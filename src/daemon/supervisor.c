@@ -207,9 +207,8 @@ int main(int argc, char **argv)
 	s.memory = argv[3];
 	s.cpu_s = argv[4];
 	s.keep_stderr = atoi(argv[5]) != 0;
-	if (run(&s, &err) < 0) {
+	int r = run(&s, &err);
+	if (r < 0)
 		(void)fprintf(stderr, "cloister-supervisor: %s\n", err.text);
-		return 1;
-	}
-	return 0;
+	_exit(r < 0); /* nothing is left to do, and what libraries do at exit is not allowed */
 }

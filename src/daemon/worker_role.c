@@ -13,7 +13,8 @@ enum { ARGUMENTS = 4 };
 static struct msg_out out;
 static char packet[MSG_PACKET_MAX];
 
-/* The second thread does not keep the channel open in its own table, so core sees the end at once. */
+/* The second thread does not keep the channel open in its own table, so core sees the end at once.
+ */
 static int restrict_thread(void *ctx, struct err *err)
 {
 	(void)close(WORKER_FD_CORE);

@@ -53,6 +53,9 @@ int reverse_record(struct reversal *rv, struct record_reader *r, struct err *err
  * back that far, ERR_NOT_FOUND when the position is in the future. */
 int reverse_since(struct reversal *rv, uint64_t since, struct err *err) _must_check_;
 
+/* Take back everything that can be taken back: to the oldest known state. */
+int reverse_known(struct reversal *rv, struct err *err) _must_check_;
+
 /* Make copies of all borrowed content in a view, so that it can be committed. */
 int history_own(struct view *v, struct err *err) _must_check_;
 

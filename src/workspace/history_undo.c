@@ -490,6 +490,28 @@ int reverse_since(struct reversal *rv, uint64_t since, struct err *err)
 	return 0;
 }
 
+int reverse_known(struct reversal *rv, struct err *err)
+{
+	struct store *s;
+	struct record_reader rec;
+	int r = history_store(rv->ws, &s, err);
+	if (r < 0)
+		return r;
+	uint64_t next = 0;
+	_cleanup_history_place_ struct history_place p;
+	history_at_end(&p, s);
+	/* A change that cannot be taken back, or a gap, is where the known states begin. */
+	while ((r = history_back(&p, &rec, err)) == 1 && rec.head.undoable &&
+		(next == 0 || rec.head.seq == next)) {
+		next = rec.head.seq - 1;
+		if ((r = reverse_record(rv, &rec, err)) < 0)
+			return r;
+		if (next == 0)
+			return 0;
+	}
+	return r < 0 ? r : 0;
+}
+
 /* --- owning -------------------------------------------------------------------------------------
  */
 

@@ -85,6 +85,8 @@ int recover_back(
 			r = 0;
 		}
 		CRASH_HERE(back_step);
+		if (r == 0)
+			atomic_store(&st->progress, i);
 	}
 	if (r < 0)
 		return err_wrap(err, "taking back an interrupted change");

@@ -448,6 +448,15 @@ static bool find_mount(const struct workspace *ws, struct spelling *s, struct st
 	return true;
 }
 
+static bool is_inside(const struct workspace *ws, const struct spelling *s)
+{
+	struct str rest;
+	for (unsigned i = 0; i < ws->n_mounts; i++)
+		if (below_prefix((struct str){s->agent, s->n}, ws->mounts[i].agent, &rest))
+			return true;
+	return false;
+}
+
 static int spell(const struct workspace *ws, struct str path, struct spelling *s, struct err *err)
 {
 	char shown[ERR_HINT_MAX];
@@ -469,7 +478,9 @@ static int spell(const struct workspace *ws, struct str path, struct spelling *s
 	}
 	s->n = ws->mounts[s->mount].agent_len;
 	memcpy(s->agent, ws->mounts[s->mount].agent, s->n + 1);
-	if (add_spelled(s, str_of(s->rest)))
+	/* What leaves every mount by its text alone is refused, wherever links in it may lead:
+	 * policy judges the text, too. */
+	if (add_spelled(s, str_of(s->rest)) && (!s->ups || is_inside(ws, s)))
 		return 0;
 	show(path, shown);
 	return escape(shown, err);
@@ -524,12 +535,26 @@ static int node_from(const struct workspace *ws, const struct spelling *s, unsig
 	return 0;
 }
 
+/* Does a more specific mount cover this path? */
+static bool is_covered(const struct workspace *ws, const struct spelling *s)
+{
+	for (unsigned i = 0; i < ws->n_mounts && ws->n_mounts > 1; i++) {
+		const struct mount *m = &ws->mounts[i];
+		bool below = s->n >= m->agent_len &&
+			     memcmp(s->agent, m->agent, m->agent_len) == 0 &&
+			     (s->n == m->agent_len || s->agent[m->agent_len] == '/');
+		if (below && m->agent_len > ws->mounts[s->mount].agent_len)
+			return true;
+	}
+	return false;
+}
+
 /* The short way. 1: done, 0: take the long way. */
 static int resolve_fast(const struct view *v, const struct spelling *s, unsigned flags,
 	struct node *ret, struct err *err)
 {
 	const struct mount *m = &v->ws->mounts[s->mount];
-	if (s->ups || v->n_entries > 0)
+	if (s->ups || v->n_entries > 0 || is_covered(v->ws, s))
 		return 0;
 	const char *path = s->agent + m->agent_len + (s->n > m->agent_len);
 	if (mount_hides(m, path) || s->n - m->agent_len >= LIMIT_PATH_BYTES)

@@ -51,9 +51,10 @@ static int site_open(const struct workspace *ws, uint64_t seq, const struct step
 	*t = (struct site){.m = &ws->mounts[s->mount], .s = s, .dir = -1};
 	step_saved_name(seq, s, t->saved);
 	int r = mount_open_parent(t->m, s->path, &t->dir, &t->leaf, err);
-	if (r < 0 && -r != ERR_NOT_FOUND)
-		return r;
-	return 0;
+	/* A parent that is gone, or is no directory any more, is no parent. */
+	if (r == -ERR_NOT_FOUND || r == -ERR_NOT_DIRECTORY || r == -ERR_LINK_REFUSED)
+		return 0;
+	return r;
 }
 
 static int conflict(const struct site *t, const char *what, struct err *err)
@@ -427,8 +428,8 @@ int step_back(const struct workspace *ws, uint64_t seq, const struct step *s, st
 	_cleanup_(site_done) struct site t = {.dir = -1};
 	if ((r = site_open(ws, seq, s, &t, err)) < 0)
 		return r;
-	if (t.dir < 0) /* then nothing of this step can be there */
-		return s->kind == CHANGE_DELETE ? refuse(&t, ENOENT, err) : 0;
+	if (t.dir < 0)
+		return refuse(&t, ENOENT, err);
 	if ((r = site_look(&t, err)) < 0)
 		return r;
 	return back(&t, err);

@@ -1,50 +1,7 @@
 /* Tests of the history: what can be taken back, what is refused, what is forgotten. */
 #include "testing.h"
 
-#include "workspace/history.h"
-#include "workspace_fixture.h"
-
-static void write_file(struct fixture *f, const char *path, const char *text)
-{
-	struct view *v = fx_view(f);
-	fx_put_parents(f, v, path, text);
-	fx_commit(f, v);
-	view_free(v);
-}
-
-static void append_file(struct fixture *f, const char *path, const char *text)
-{
-	struct view *v = fx_view(f);
-	fx_append(f, v, path, text);
-	fx_commit(f, v);
-	view_free(v);
-}
-
-static void remove_path(struct fixture *f, const char *path)
-{
-	struct view *v = fx_view(f);
-	fx_remove(v, path, true);
-	fx_commit(f, v);
-	view_free(v);
-}
-
-static void rename_path(struct fixture *f, const char *from, const char *to, bool replace)
-{
-	struct view *v = fx_view(f);
-	fx_rename(v, from, to, replace);
-	fx_commit(f, v);
-	view_free(v);
-}
-
-static uint64_t undo(struct fixture *f, uint64_t seq)
-{
-	uint64_t done = 0;
-	struct view *v = fx_view(f);
-	FX_OK(history_undo(f->ws, v, seq, &done, &fx_err));
-	fx_commit(f, v);
-	view_free(v);
-	return done;
-}
+#include "history_fixture.h"
 
 static struct err refuse_undo(struct fixture *f, uint64_t seq, enum err_code code)
 {
