@@ -83,7 +83,7 @@ static int check_base(const struct commit *c, struct op *op, struct err *err)
 	_cleanup_close_ int dir = -1;
 	const struct mount *m = &c->ws->mounts[op->mount];
 	r = mount_open_parent(m, op->base.path, &dir, &leaf, err);
-	if (r == -ERR_NOT_FOUND || r == -ERR_NOT_DIRECTORY || r == -ERR_LINK_REFUSED)
+	if (r == -ERR_NOT_FOUND || r == -ERR_NOT_DIRECTORY || r == -ERR_CONFLICT)
 		return changed(c, op, err);
 	if (r < 0)
 		return r;

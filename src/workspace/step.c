@@ -52,7 +52,7 @@ static int site_open(const struct workspace *ws, uint64_t seq, const struct step
 	step_saved_name(seq, s, t->saved);
 	int r = mount_open_parent(t->m, s->path, &t->dir, &t->leaf, err);
 	/* A parent that is gone, or is no directory any more, is no parent. */
-	if (r == -ERR_NOT_FOUND || r == -ERR_NOT_DIRECTORY || r == -ERR_LINK_REFUSED)
+	if (r == -ERR_NOT_FOUND || r == -ERR_NOT_DIRECTORY || r == -ERR_CONFLICT)
 		return 0;
 	return r;
 }

@@ -58,7 +58,7 @@ static int open_real(
 	_cleanup_close_ int fd =
 		fs_open(m->root_fd, real, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
 	if (fd < 0)
-		return err_sys(err, errno, "'%s'", n->resolved);
+		return mount_err(m, n->path, errno, err);
 	if (fstat(fd, &st) < 0)
 		return err_sys(err, errno, "'%s'", n->resolved);
 	if (st.st_ino != n->st.st_ino || st.st_dev != n->st.st_dev || !S_ISREG(st.st_mode))

@@ -58,6 +58,10 @@ int mount_err(const struct mount *m, const char *path, int errnum, struct err *e
 {
 	_cleanup_buf_ struct buf b = buf_init(ERR_TEXT_MAX);
 	mount_agent_path(m, path, &b);
+	/* Links are followed by walking; the kernel meets one only where none was before. */
+	if (errnum == ELOOP)
+		return err_set(
+			err, ERR_CONFLICT, "a part of '%s' became a link meanwhile", buf_str(&b));
 	return err_sys(err, errnum, "'%s'", buf_str(&b));
 }
 
