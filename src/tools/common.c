@@ -95,7 +95,7 @@ int make_parents(struct tool_call *tc, const struct node *n, struct err *err)
 	if (r == 0)
 		r = view_resolve(tool_view(tc), (struct str){buf_str(&path), path.len},
 			RESOLVE_PARENTS_MAY_LACK, &parent, err);
-	return r < 0 ? r : view_mkdir(tool_view(tc), &parent, 0777, true, err);
+	return r < 0 ? r : view_mkdir(tool_view(tc), &parent, 0755, true, err);
 }
 
 int expected_hash(const struct tool_call *tc, struct sha256 *store, const struct sha256 **ret,

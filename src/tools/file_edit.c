@@ -377,7 +377,7 @@ static int write_back(struct tool_call *tc, struct editing *ed, struct err *err)
 				s, buf_str(&ed->files[i].text), ed->files[i].text.len, err);
 		if (r == 0)
 			r = view_put(tool_view(tc), tool_node(tc, i), take_ptr(s), PUT_REPLACE,
-				0666, must, err);
+				0644, must, err);
 	}
 	return r;
 }

@@ -57,7 +57,7 @@ static int put(struct tool_call *tc, const struct node *n, struct staged *take, 
 	unsigned how = strcmp(mode, "create") == 0 ? PUT_CREATE : PUT_EITHER;
 	if (tool_arg_bool(tc, "create_dirs"))
 		how |= PUT_PARENTS;
-	return view_put(tool_view(tc), n, take, (enum put_how)how, 0666, must, err);
+	return view_put(tool_view(tc), n, take, (enum put_how)how, 0644, must, err);
 }
 
 static int run(struct tool_call *tc, struct err *err)
