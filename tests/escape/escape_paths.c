@@ -120,7 +120,7 @@ static void make_socket(const char *path)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	(void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	(void)snprintf(a.sun_path, sizeof(a.sun_path), "%.*s", (int)sizeof(a.sun_path) - 1, path);
 	(void)unlink(path);
 	(void)bind(fd, (struct sockaddr *)&a, sizeof(a));
 	(void)close(fd);
@@ -151,7 +151,8 @@ static void arrange(struct fixture *f)
 	}
 	(void)snprintf(path, sizeof(path), "%s/hard", fixture_ws(f));
 	(void)unlink(path);
-	(void)link(target, path);
+	if (link(target, path) < 0)
+		printf("Bail out! link: %s\n", strerror(errno));
 	(void)snprintf(path, sizeof(path), "%s/fifo", fixture_ws(f));
 	(void)mkfifo(path, 0600);
 	(void)snprintf(path, sizeof(path), "%s/socket", fixture_ws(f));

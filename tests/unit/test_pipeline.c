@@ -248,16 +248,16 @@ static void a_wrong_expected_hash_is_a_conflict_and_changes_nothing(void **state
 	(void)state;
 	static const char zeros[] =
 		"0000000000000000000000000000000000000000000000000000000000000000";
-	static const char *const shapes[] = {
-		"{\"path\":\"there\",\"content\":\"x\",\"expected_hash\":\"%s\"}",
-		"{\"path\":\"there\",\"content\":\"x\",\"mode\":\"append\",\"expected_hash\":\"%"
-		"s\"}"};
+	static const char *const modes[] = {"overwrite", "append"};
 	struct fixture *f = fixture_with(NULL, 0);
 	json_t *info = fixture_ok(f, "file_info", "{\"path\":\"there\",\"hash\":true}");
-	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
 		char args[256];
 		enum err_code code;
-		(void)snprintf(args, sizeof(args), shapes[i], zeros);
+		(void)snprintf(args, sizeof(args),
+			"{\"path\":\"there\",\"content\":\"x\",\"mode\":\"%s\",\"expected_hash\":"
+			"\"%s\"}",
+			modes[i], zeros);
 		json_decref(fixture_call(f, "file_write", args, &code));
 		assert_int_equal(code, ERR_CONFLICT);
 		char *now = fixture_get(f, "ws/there");
