@@ -15,7 +15,6 @@ struct mount {
 	int saved_fd, staged_fd; /* in the store, on this mount's file system; -1 when read-only */
 	struct store *store; /* whose lock, count and log rule this mount; NULL when read-only */
 	bool read_only, shared;
-	bool holds_store; /* STORE_NAME in its root is ours and hidden */
 	int64_t limit_bytes, limit_entries;
 };
 

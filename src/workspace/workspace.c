@@ -38,11 +38,12 @@ enum node_kind node_kind_of(mode_t mode)
 	return S_ISLNK(mode) ? NODE_LINK : NODE_OTHER;
 }
 
-bool mount_hides(const struct mount *m, const char *path)
+/* Also where the store is elsewhere: a tree may be opened with its store inside another day, and
+ * would then trust what an agent had put there. */
+bool mount_hides(const struct mount *m _unused_, const char *path)
 {
 	const size_t n = sizeof(STORE_NAME) - 1;
-	return m->holds_store && strncmp(path, STORE_NAME, n) == 0 &&
-	       (path[n] == '\0' || path[n] == '/');
+	return strncmp(path, STORE_NAME, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
 void mount_agent_path(const struct mount *m, const char *path, struct buf *out)
@@ -120,7 +121,6 @@ static int open_store_dir(struct mount *m, int store_fd, int *ret_fd, struct err
 	struct stat root, store, other;
 	int r, fd;
 	if (store_fd < 0) {
-		m->holds_store = true;
 		if ((r = store_subdir(m->root_fd, STORE_NAME, &fd, err)) < 0)
 			return r;
 		/* A file system that folds case would know the store by other spellings. */
