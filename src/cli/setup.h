@@ -1,0 +1,33 @@
+/*
+ * From the configuration to a core that can run calls: state directory, process tree, registry,
+ * session, rights.
+ *
+ * Order: the supervisor is started while nothing else is open; then state and workspace are opened;
+ * then core gives up every right that calls do not need (core_restrict()). After SETUP_CALLS the
+ * process can open files only below its state, its base of sessions and the workspace.
+ */
+#ifndef CLOISTER_CLI_SETUP_H
+#define CLOISTER_CLI_SETUP_H
+
+#include "cli/cli.h"
+
+enum setup_for {
+	SETUP_REGISTRY, /* only sessions: no tree, no session, no restriction */
+	SETUP_CALLS,    /* calls in the session that --session or --workspace names */
+};
+
+struct setup;
+
+/* Errors name the setting or option that is wrong; those of state_open(), tree_start(),
+ * registry_open(), registry_attach() and core_restrict(). */
+int setup_new(struct cli *c, enum setup_for what, struct setup **ret, struct err *err) _must_check_;
+void setup_free(struct setup *s); /* accepts NULL */
+DEFINE_CLEANUP(struct setup *, setup_free)
+
+struct registry *setup_registry(struct setup *s);
+const struct tool_env *setup_env(const struct setup *s);
+const char *setup_session(const struct setup *s); /* SETUP_CALLS */
+const struct principal *setup_principal(const struct setup *s);
+const char *setup_turn(const struct setup *s);
+
+#endif

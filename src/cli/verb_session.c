@@ -1,0 +1,249 @@
+/* cloister session create|show|list|extend|delete|sweep: the registry by hand. */
+#include "cli/cli.h"
+#include "cli/setup.h"
+#include "codec/json_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* What the options of all subcommands are; each uses some of them. */
+struct wish {
+	struct cli *c;
+	struct registry *reg;
+	const char *tenant, *id; /* the argument; NULL: none */
+	const char *owner, *after;
+	int64_t ttl_s, limit;
+	bool has_ttl;
+};
+
+/* --- showing ---------------------------------------------------------------------------------- */
+
+static void put_info(struct buf *b, const struct session_info *i)
+{
+	jw_open(b, '{');
+	jw_cstr(b, "id", i->id);
+	jw_cstr(b, "tenant", i->tenant);
+	jw_cstr(b, "owner", i->owner);
+	jw_cstr(b, "role", i->role);
+	jw_cstr(b, "kind", i->kind == SESSION_ATTACHED ? "attached" : "managed");
+	jw_bool(b, "expired", i->expired);
+	jw_int(b, "created", i->created_ms / 1000);
+	jw_int(b, "used", i->used_ms / 1000);
+	jw_int(b, "expires", i->expires_ms / 1000);
+	jw_int(b, "idle_seconds", i->idle_ms / 1000);
+	jw_int(b, "quota_bytes", i->quota_bytes);
+	jw_int(b, "quota_entries", i->quota_entries);
+	jw_int(b, "bytes", i->usage_bytes);
+	jw_int(b, "entries", i->usage_entries);
+	jw_int(b, "turns", (int64_t)i->turns);
+	jw_close(b, '}');
+}
+
+static void print_time(const char *name, int64_t ms)
+{
+	char text[32];
+	struct tm tm;
+	time_t t = (time_t)(ms / 1000);
+	if (ms == 0 || !gmtime_r(&t, &tm) ||
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		(void)snprintf(text, sizeof(text), "never");
+	printf("%s: %s\n", name, text);
+}
+
+static void print_info(const struct cli *c, const struct session_info *i)
+{
+	if (c->json) {
+		_cleanup_buf_ struct buf b = buf_init(8192);
+		put_info(&b, i);
+		printf("%s\n", buf_str(&b));
+		return;
+	}
+	printf("id: %s\ntenant: %s\n", i->id, i->tenant);
+	_cleanup_buf_ struct buf owner = buf_init(2048);
+	text_show(&owner, str_of(i->owner), false);
+	printf("owner: %s\n", buf_str(&owner));
+	print_time("created", i->created_ms);
+	print_time("used", i->used_ms);
+	print_time("expires", i->expires_ms);
+	printf("idle limit: %lld s\n", (long long)(i->idle_ms / 1000));
+	printf("bytes: %lld of %lld\n", (long long)i->usage_bytes, (long long)i->quota_bytes);
+	printf("entries: %lld of %lld\n", (long long)i->usage_entries, (long long)i->quota_entries);
+	if (i->expired)
+		printf("expired: waits for the sweep\n");
+}
+
+/* --- subcommands ------------------------------------------------------------------------------ */
+
+static int need_id(const struct wish *w, struct err *err)
+{
+	return w->id ? 0 : err_set(err, ERR_INVALID_ARGUMENT, "the session's id is missing");
+}
+
+static int create(struct wish *w, struct err *err)
+{
+	struct session *s;
+	struct session_info info;
+	struct session_spec spec = {
+		.tenant = w->tenant, .id = w->id, .owner = w->owner, .role = w->c->role};
+	if (w->has_ttl)
+		spec.ttl_s = w->ttl_s == 0 ? -1 : w->ttl_s;
+	int r = registry_create(w->reg, &spec, &s, err);
+	if (r < 0)
+		return r;
+	session_info(s, &info);
+	session_release(s);
+	print_info(w->c, &info);
+	return 0;
+}
+
+static int show(struct wish *w, struct err *err)
+{
+	struct session_info info;
+	int r = need_id(w, err);
+	if (r == 0)
+		r = registry_show(w->reg, w->tenant, w->id, &info, err);
+	if (r == 0)
+		print_info(w->c, &info);
+	return r;
+}
+
+struct listing {
+	const struct cli *c;
+	struct buf out;
+	char last[LIMIT_SESSION_ID + 1];
+};
+
+static bool list_one(void *ctx, const struct session_info *i)
+{
+	struct listing *l = ctx;
+	(void)snprintf(l->last, sizeof(l->last), "%s", i->id);
+	if (l->c->json)
+		put_info(&l->out, i);
+	else
+		printf("%-40s %12lld bytes%s\n", i->id, (long long)i->usage_bytes,
+			i->expired ? "  expired" : "");
+	return true;
+}
+
+static int list(struct wish *w, struct err *err)
+{
+	bool more = false;
+	struct listing l = {.c = w->c, .out = buf_init(64 * 1024 * 1024)};
+	if (w->limit < 1 || w->limit > REGISTRY_PAGE_MAX)
+		return err_set(err, ERR_INVALID_ARGUMENT, "--limit is 1 to %d", REGISTRY_PAGE_MAX);
+	buf_puts(&l.out, "{\"sessions\":[");
+	int r = registry_page(
+		w->reg, w->tenant, w->after, (unsigned)w->limit, list_one, &l, &more, err);
+	buf_putc(&l.out, ']');
+	if (more)
+		jw_cstr(&l.out, "next_after", l.last);
+	buf_putc(&l.out, '}');
+	if (r == 0 && w->c->json)
+		printf("%s\n", buf_str(&l.out));
+	else if (r == 0 && more)
+		printf("more: --after %s\n", l.last);
+	buf_done(&l.out);
+	return r;
+}
+
+static int extend(struct wish *w, struct err *err)
+{
+	struct session_info info;
+	int r = need_id(w, err);
+	if (r == 0 && !w->has_ttl)
+		r = err_set(err, ERR_INVALID_ARGUMENT,
+			"extend needs --ttl SECONDS, from now; 0 for never");
+	if (r == 0)
+		r = registry_extend(w->reg, w->tenant, w->id, w->ttl_s, &info, err);
+	if (r == 0)
+		print_info(w->c, &info);
+	return r;
+}
+
+static int drop(struct wish *w, struct err *err)
+{
+	int r = need_id(w, err);
+	if (r == 0)
+		r = registry_delete(w->reg, w->tenant, w->id, err);
+	if (r == 0)
+		printf(w->c->json ? "{\"deleted\":\"%s\"}\n" : "deleted %s\n", w->id);
+	return r;
+}
+
+static int sweep(struct wish *w, struct err *err)
+{
+	struct sweep_budget all = {0};
+	struct sweep_result done = {0};
+	int r = registry_sweep(w->reg, &all, &done, err);
+	if (r < 0)
+		return r;
+	if (w->c->json) {
+		printf("{\"expired\":%u,\"entries\":%lld,\"stuck\":%u}\n", done.expired,
+			(long long)done.entries, done.stuck);
+		return 0;
+	}
+	printf("expired sessions: %u\nnames removed: %lld\n", done.expired,
+		(long long)done.entries);
+	if (done.stuck) {
+		_cleanup_buf_ struct buf why = buf_init(2048);
+		text_show(&why, str_of(done.stuck_why), false);
+		printf("could not be removed now: %u (%s)\n", done.stuck, buf_str(&why));
+	}
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	int (*run)(struct wish *w, struct err *err);
+} subcommands[] = {
+	{"create", create},
+	{"show", show},
+	{"list", list},
+	{"extend", extend},
+	{"delete", drop},
+	{"sweep", sweep},
+};
+
+static int run(struct wish *w, const char *word, struct err *err)
+{
+	_cleanup_(cleanup_setup_free) struct setup *s = NULL;
+	for (unsigned i = 0; i < ARRAY_LEN(subcommands); i++) {
+		if (strcmp(subcommands[i].word, word) != 0)
+			continue;
+		int r = setup_new(w->c, SETUP_REGISTRY, &s, err);
+		if (r < 0)
+			return r;
+		w->reg = setup_registry(s);
+		w->tenant = w->c->tenant;
+		return subcommands[i].run(w, err);
+	}
+	(void)err_set(err, ERR_INVALID_ARGUMENT, "session has no subcommand '%.64s'", word);
+	return err_hint(err, "create, show, list, extend, delete, sweep");
+}
+
+int verb_session(
+	struct cli *c, const struct verb *v _unused_, int argc, char **argv, struct err *err)
+{
+	struct wish w = {.c = c, .ttl_s = -1, .limit = 100};
+	const struct option own[] = {
+		{"owner", OPTION_TEXT, "NAME", "Owner of a new session.", &w.owner},
+		{"ttl", OPTION_INT, "SECONDS", "Life of the session from now; 0: no end.",
+			&w.ttl_s},
+		{"limit", OPTION_INT, "N", "Sessions in one page of list.", &w.limit},
+		{"after", OPTION_TEXT, "ID", "List the sessions after this one.", &w.after},
+		OPTION_END,
+	};
+	struct arguments a;
+	int r = cli_parse(c, own, argc, argv, &a, err);
+	if (r < 0)
+		return r;
+	if (a.n < 1 || a.n > 2)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"session takes a subcommand and the id of a session");
+	w.has_ttl = w.ttl_s >= 0;
+	w.id = a.n > 1 ? a.v[1] : c->session;
+	return run(&w, a.v[0], err);
+}
