@@ -1,5 +1,6 @@
 /* Reading the history: its records, newest first, and what each of them changed. */
 #include "workspace/history_impl.h"
+#include "workspace/recover.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +11,16 @@ int history_store(const struct workspace *ws, struct store **ret, struct err *er
 		return err_set(err, ERR_READ_ONLY, "a read-only workspace has no history");
 	*ret = ws->stores[0];
 	return 0;
+}
+
+int history_hold(struct workspace *ws, struct store *s, struct err *err)
+{
+	int r = store_lock(s, ws->opt.lock_wait_ms, err);
+	if (r < 0 || store_at_rest(s))
+		return r;
+	if ((r = recover(ws, s, err)) < 0)
+		store_unlock(s);
+	return r;
 }
 
 /* The newest checkpoint at a position. */

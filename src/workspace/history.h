@@ -29,7 +29,8 @@ int history_list(struct workspace *ws, uint64_t before, unsigned max,
 int history_changes(struct workspace *ws, uint64_t seq,
 	bool (*each)(void *ctx, const struct change *c), void *ctx, struct err *err) _must_check_;
 
-/* Build the reverse of one record (seq 0: the newest not yet undone) as changes in `v`, to be
+/* Build the reverse of one record (seq 0: the newest that is neither undone nor an undoing, so that
+ * repeating it goes further back) as changes in `v`, to be
  * finished and committed like any other (so it is itself undoable). ERR_NO_UNDO when the content is
  * gone; ERR_CONFLICT naming the path when a later change touched it. */
 int history_undo(struct workspace *ws, struct view *v, uint64_t seq, uint64_t *ret_seq,
@@ -56,12 +57,24 @@ int workspace_diff(struct workspace *ws, const struct diff_options *opt, struct 
 	bool *ret_truncated, bool (*each)(void *ctx, const struct change *c), void *ctx,
 	struct err *err) _must_check_;
 
-/* Copy the whole workspace (reflinks where the file system can) into an empty directory: the start
- * of a forked session. */
-int workspace_fork(struct workspace *ws, int to_dir_fd, struct err *err) _must_check_;
+/* What a fork has copied, and what it has not. */
+struct fork_result {
+	int64_t files, dirs, links, bytes;
+	int64_t shared;          /* files whose blocks are shared (FICLONE) */
+	int64_t skipped;         /* special files, and directories of other file systems */
+	char first_skipped[256]; /* agent path of the first of these, "" when none */
+};
 
-/* The history as a `git fast-import` stream: one commit a record on refs/heads/cloister, the oldest
- * known state first. */
+/* Copy the session's own tree (not its volumes, not its history) into an empty directory: the start
+ * of a forked session. Permissions, times, links and names that share an inode are kept. Writers
+ * wait meanwhile. ERR_NOT_EMPTY; after any other failure the directory may be partly filled. */
+int workspace_fork(
+	struct workspace *ws, int to_dir_fd, struct fork_result *ret, struct err *err) _must_check_;
+
+/* The history of the session's own tree as a `git fast-import` stream: one commit a record on
+ * refs/heads/cloister, the oldest known state first. Special files and what git cannot hold (names
+ * that are `.git`) are left out and counted in a `progress` line. Writers wait meanwhile. The
+ * stream ends in `done`, so that git refuses one that was cut. */
 int history_export(struct workspace *ws, int out_fd, struct err *err) _must_check_;
 
 #endif

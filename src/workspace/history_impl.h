@@ -9,6 +9,9 @@
 /* The store whose history is meant: the session's own. ERR_READ_ONLY when there is none. */
 int history_store(const struct workspace *ws, struct store **ret, struct err *err) _must_check_;
 
+/* Take the writer's lock with everything published; give it back with store_unlock(). */
+int history_hold(struct workspace *ws, struct store *s, struct err *err) _must_check_;
+
 /* --- history_alias.c */
 
 /* Which inodes stand for which older ones, since an undoing has made them (see there). */
