@@ -1,167 +1,187 @@
-/* cedar-c COMMAND [OPTION...]: commands and their options. */
-#include "tool.h"
-
+/* cedar-c: options, and which command they go to. */
 #include <getopt.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "tool.h"
+
+/* The options that a command takes, as their short letters (upper case: no short form outside). */
 static const struct command {
 	const char *name;
-	int (*run)(const struct options *o);
-	const char *says;
+	command_fn *run;
+	const char *takes;
+	const char *help;
 } commands[] = {
-	{"authorize", run_authorize, "decide one request: exit status 0 allow, 2 deny"},
-	{"validate", run_validate, "check policies against a schema: exit status 3 when invalid"},
-	{"check-parse", run_check_parse, "check that policies, and a schema, parse"},
-	{"format", run_format, "print policies in one style"},
-	{"translate-policy", run_translate_policy, "policies from text to JSON or back"},
-	{"translate-schema", run_translate_schema, "a schema from text to JSON or back"},
-	{"explain", run_explain, "authorize, and say what decided about each policy"},
-	{"batch", run_batch, "JSON lines in, JSON lines out"},
+	{"authorize", cmd_authorize, "pksePfFlarcqvRX", "decide one request"},
+	{"explain", cmd_explain, "pksePfFlarcqRX",
+		"decide one request and say why, policy by policy"},
+	{"validate", cmd_validate, "pksPfFDLO", "check policies against a schema"},
+	{"check-parse", cmd_check_parse, "pksePfF", "parse policies, a schema, entities"},
+	{"translate-policy", cmd_translate_policy, "pd", "policies from text to JSON or back"},
+	{"translate-schema", cmd_translate_schema, "sd", "a schema from text to JSON or back"},
+	{"format", cmd_format, "pwC", "print policies in one style, comments kept"},
+	{"batch", cmd_batch, "", "answer JSON lines from standard input"},
 };
 
-enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+static const struct option_row {
+	const char *name;
+	char letter;
+	bool short_form, has_value;
+	const char *help;
+} rows[] = {
+	{"policies", 'p', true, true, "FILE  policies (default: standard input)"},
+	{"policy-format", 'f', false, true, "cedar|json"},
+	{"template-linked", 'k', true, true, "FILE  links of templates, JSON"},
+	{"schema", 's', true, true, "FILE  schema"},
+	{"schema-format", 'F', false, true, "cedar|json"},
+	{"entities", 'e', false, true, "FILE  entities, JSON"},
+	{"principal", 'l', true, true, "ENTITY  e.g. User::\"alice\""},
+	{"action", 'a', true, true, "ENTITY"},
+	{"resource", 'r', true, true, "ENTITY"},
+	{"context", 'c', true, true, "FILE  context, JSON"},
+	{"request-json", 'q', false, true, "FILE  all of the request in one object"},
+	{"request-validation", 'R', false, true,
+		"true|false  check the request against the schema"},
+	{"deny-on-forbid-error", 'X', false, false, "a forbid that fails denies"},
+	{"verbose", 'v', true, false, "name the policies that decided"},
+	{"deny-warnings", 'D', false, false, "warnings fail"},
+	{"level", 'L', false, true, "N  look-ups that policies may need"},
+	{"inapplicable-is-error", 'O', false, false, "as up to 4.12"},
+	{"write", 'w', true, false, "change the file"},
+	{"check", 'C', false, false, "exit status 3 when it is not formatted"},
+	{"direction", 'd', false, true, "cedar-to-json|json-to-cedar"},
+};
 
-static const char options_help[] =
-	"  -p, --policies FILE          policies (default: the standard input)\n"
-	"      --policy-format FORMAT   cedar (default) or json\n"
-	"  -k, --template-linked FILE   links of templates, JSON\n"
-	"  -s, --schema FILE            schema\n"
-	"      --schema-format FORMAT   cedar (default) or json\n"
-	"      --entities FILE          entities, JSON\n"
-	"  -l, --principal ENTITY       as in Type::\"id\"\n"
-	"  -a, --action ENTITY\n"
-	"  -r, --resource ENTITY\n"
-	"  -c, --context FILE           context, JSON\n"
-	"      --request-json FILE      the four as one object\n"
-	"      --deny-on-forbid-error   deny when a forbid cannot be evaluated\n"
-	"  -v, --verbose                print the determining policies\n"
-	"  -t, --timing                 print how long the decision took\n"
-	"      --direction DIRECTION    cedar-to-json or json-to-cedar\n"
-	"      --level N                validate: at most N dereferences\n"
-	"      --deny-warnings          validate: warnings count as errors\n"
-	"  -w, --write                  format: change the file\n"
-	"      --check                  format: exit status 1 when it would change\n";
+enum { ROWS = sizeof(rows) / sizeof(rows[0]), COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
-static int usage(FILE *to, int status)
+static void usage(FILE *to)
 {
-	fputs("usage: cedar-c COMMAND [OPTION...]\n\n", to);
+	(void)fputs("usage: cedar-c COMMAND [OPTION...]\n\n", to);
 	for (int i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-17s %s\n", commands[i].name, commands[i].says);
-	fprintf(to, "\n%s", options_help);
-	return status;
+		(void)fprintf(to, "  %-18s %s\n", commands[i].name, commands[i].help);
+	(void)fputs("\ncedar-c COMMAND --help tells the options.\n", to);
 }
 
-/* Long options by number, beyond those that have a letter. */
-enum {
-	POLICY_FORMAT = 256,
-	SCHEMA_FORMAT,
-	ENTITIES,
-	REQUEST,
-	DENY_ON_FORBID_ERROR,
-	DIRECTION,
-	LEVEL,
-	DENY_WARNINGS,
-	CHECK,
-};
-
-static const struct option long_options[] = {
-	{"policies", required_argument, NULL, 'p'},
-	{"policy-format", required_argument, NULL, POLICY_FORMAT},
-	{"template-linked", required_argument, NULL, 'k'},
-	{"schema", required_argument, NULL, 's'},
-	{"schema-format", required_argument, NULL, SCHEMA_FORMAT},
-	{"entities", required_argument, NULL, ENTITIES},
-	{"principal", required_argument, NULL, 'l'},
-	{"action", required_argument, NULL, 'a'},
-	{"resource", required_argument, NULL, 'r'},
-	{"context", required_argument, NULL, 'c'},
-	{"request-json", required_argument, NULL, REQUEST},
-	{"deny-on-forbid-error", no_argument, NULL, DENY_ON_FORBID_ERROR},
-	{"verbose", no_argument, NULL, 'v'},
-	{"timing", no_argument, NULL, 't'},
-	{"direction", required_argument, NULL, DIRECTION},
-	{"level", required_argument, NULL, LEVEL},
-	{"deny-warnings", no_argument, NULL, DENY_WARNINGS},
-	{"write", no_argument, NULL, 'w'},
-	{"check", no_argument, NULL, CHECK},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
-static bool set_flag(struct options *o, int option)
+static void command_usage(const struct command *c)
 {
-	switch (option) {
-	case 'v': o->verbose = true; break;
-	case 't': o->timing = true; break;
+	(void)printf("usage: cedar-c %s [OPTION...]\n\n", c->name);
+	for (int i = 0; i < ROWS; i++) {
+		if (!strchr(c->takes, rows[i].letter))
+			continue;
+		if (rows[i].short_form)
+			(void)printf(
+				"  -%c, --%s %s\n", rows[i].letter, rows[i].name, rows[i].help);
+		else
+			(void)printf("      --%s %s\n", rows[i].name, rows[i].help);
+	}
+}
+
+/* A word that must be one of two. */
+static int one_of(const char *name, const char *value, const char *a, const char *b)
+{
+	if (strcmp(value, a) == 0 || strcmp(value, b) == 0)
+		return 0;
+	diag_say("error", "--%s is %s or %s, not `%s`", name, a, b, value);
+	return TOOL_FAILURE;
+}
+
+static int set_option(struct options *o, char letter, const char *value)
+{
+	switch (letter) {
+	case 'p': o->policies = value; break;
+	case 'k': o->links = value; break;
+	case 's': o->schema = value; break;
+	case 'e': o->entities = value; break;
+	case 'l': o->principal = value; break;
+	case 'a': o->action = value; break;
+	case 'r': o->resource = value; break;
+	case 'c': o->context = value; break;
+	case 'q': o->request = value; break;
+	case 'd': o->direction = value; break;
+	case 'L': o->level = value; break;
 	case 'w': o->write = true; break;
-	case DENY_ON_FORBID_ERROR: o->deny_on_forbid_error = true; break;
-	case DENY_WARNINGS: o->deny_warnings = true; break;
-	case CHECK: o->check = true; break;
-	default: return false;
+	case 'C': o->check = true; break;
+	case 'v': o->verbose = true; break;
+	case 'D': o->deny_warnings = true; break;
+	case 'X': o->deny_on_forbid_error = true; break;
+	case 'O': o->compat_412 = true; break;
+	case 'f': o->policy_format = value; return one_of("policy-format", value, "cedar", "json");
+	case 'F': o->schema_format = value; return one_of("schema-format", value, "cedar", "json");
+	case 'R':
+		o->no_request_validation = strcmp(value, "false") == 0;
+		return one_of("request-validation", value, "true", "false");
+	default: break;
 	}
-	return true;
+	return 0;
 }
 
-static bool set_text(struct options *o, int option, const char *text)
+/* getopt gets only the options that the command takes: every other is unknown to it. */
+static int parse(const struct command *c, int argc, char **argv, struct options *o)
 {
-	switch (option) {
-	case 'p': o->policies = text; break;
-	case POLICY_FORMAT: o->policy_format = text; break;
-	case 'k': o->links = text; break;
-	case 's': o->schema = text; break;
-	case SCHEMA_FORMAT: o->schema_format = text; break;
-	case ENTITIES: o->entities = text; break;
-	case 'l': o->principal = text; break;
-	case 'a': o->action = text; break;
-	case 'r': o->resource = text; break;
-	case 'c': o->context = text; break;
-	case REQUEST: o->request = text; break;
-	case DIRECTION: o->direction = text; break;
-	case LEVEL: o->level = text; break;
-	default: return false;
+	struct option longs[ROWS + 2] = {0};
+	char shorts[2 * ROWS + 2] = "h";
+	size_t n = 0, s = 1;
+	int letter;
+
+	longs[n++] = (struct option){"help", no_argument, NULL, 'h'};
+	for (int i = 0; i < ROWS; i++) {
+		if (!strchr(c->takes, rows[i].letter))
+			continue;
+		longs[n++] = (struct option){rows[i].name,
+			rows[i].has_value ? required_argument : no_argument, NULL, rows[i].letter};
+		if (rows[i].short_form)
+			shorts[s++] = rows[i].letter;
+		if (rows[i].short_form && rows[i].has_value)
+			shorts[s++] = ':';
 	}
-	return true;
+	while ((letter = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (letter == 'h') {
+			command_usage(c);
+			return -1;
+		}
+		if (letter == '?' || set_option(o, (char)letter, optarg) != 0)
+			return TOOL_FAILURE;
+	}
+	if (optind == argc)
+		return 0;
+	diag_say("error", "`%s` is not an option", argv[optind]);
+	return TOOL_FAILURE;
 }
 
-static bool known_format(const char *format)
+static const struct command *find_command(const char *name)
 {
-	if (!format || strcmp(format, "cedar") == 0 || strcmp(format, "json") == 0)
-		return true;
-	tell_plain("a format is cedar or json, not %s", format);
-	return false;
-}
-
-static int run(const struct command *c, int argc, char **argv)
-{
-	struct options o = {.policies = NULL};
-	int option;
-	while ((option = getopt_long(argc, argv, "p:k:s:l:a:r:c:vtwh", long_options, NULL)) != -1) {
-		if (option == 'h')
-			return usage(stdout, EXIT_DONE);
-		if (!set_flag(&o, option) && !set_text(&o, option, optarg))
-			return EXIT_FAILED;
-	}
-	if (optind < argc) {
-		tell_plain("%s takes no argument `%s`", c->name, argv[optind]);
-		return EXIT_FAILED;
-	}
-	if (!known_format(o.policy_format) || !known_format(o.schema_format))
-		return EXIT_FAILED;
-	return c->run(&o);
+	for (int i = 0; i < COMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : "";
-	for (int i = 0; i < COMMANDS; i++)
-		if (strcmp(name, commands[i].name) == 0)
-			return run(&commands[i], argc - 1, argv + 1);
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
-		return usage(stdout, EXIT_DONE);
-	if (strcmp(name, "--version") == 0) {
-		printf("cedar-c (Cedar language " CEDAR_LANGUAGE_VERSION ")\n");
-		return EXIT_DONE;
+	const struct command *c = argc > 1 ? find_command(argv[1]) : NULL;
+	struct options o = {0};
+	int r;
+
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		usage(stdout);
+		return TOOL_OK;
 	}
-	return usage(stderr, EXIT_FAILED);
+	if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+		(void)puts("cedar-c, Cedar language " CEDAR_LANGUAGE_VERSION);
+		return TOOL_OK;
+	}
+	if (!c) {
+		if (argc > 1)
+			diag_say("error", "there is no command `%s`", argv[1]);
+		usage(stderr);
+		return TOOL_FAILURE;
+	}
+	r = parse(c, argc - 1, argv + 1, &o);
+	if (r != 0)
+		return r < 0 ? TOOL_OK : r;
+	r = c->run(&o);
+	if (fflush(stdout) != 0) {
+		diag_say("error", "cannot write");
+		return TOOL_FAILURE;
+	}
+	return r;
 }

@@ -1,68 +1,64 @@
 /*
- * cedar-c: what its commands share.
+ * cedar-c: the commands over the library.
  *
- * A command is one function over the options; it returns an exit status of those below, which are
- * those of the official command line.
+ * Each command is one function from parsed options to an exit status; everything that it prints
+ * about a mistake goes through diag.c, so that all errors look the same.
  */
 #ifndef CEDAR_TOOL_H
 #define CEDAR_TOOL_H
 
+#include <stdio.h>
+
 #include "cedar/cedar.h"
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_DENY = 2, EXIT_INVALID = 3 };
-
-struct options {
-	const char *policies, *policy_format, *links;
-	const char *schema, *schema_format;
-	const char *entities;
-	const char *principal, *action, *resource, *context, *request;
-	const char *direction, *level;
-	bool verbose, timing, deny_warnings, deny_on_forbid_error, write, check;
+/* Exit statuses, those of the official command line. */
+enum tool_exit {
+	TOOL_OK = 0,      /* allowed; valid; parsed; translated */
+	TOOL_FAILURE = 1, /* wrong usage, or input that cannot be read or parsed */
+	TOOL_DENY = 2,    /* authorize: the decision is deny */
+	TOOL_INVALID = 3, /* validate: the policies are not valid; format --check: not formatted */
 };
 
-int run_authorize(const struct options *o);
-int run_batch(const struct options *o);
-int run_check_parse(const struct options *o);
-int run_explain(const struct options *o);
-int run_format(const struct options *o);
-int run_translate_policy(const struct options *o);
-int run_translate_schema(const struct options *o);
-int run_validate(const struct options *o);
+struct options {
+	const char *policies, *links, *schema, *entities;
+	const char *principal, *action, *resource, *context, *request;
+	const char *policy_format, *schema_format; /* "cedar" (default) or "json" */
+	const char *direction;
+	const char *level;
+	bool verbose, deny_warnings, no_request_validation, deny_on_forbid_error, compat_412;
+	bool write, check;
+};
 
-/* -- input.c -------------------------------------------------------------------------------- */
+typedef int command_fn(const struct options *o);
+command_fn cmd_authorize, cmd_explain, cmd_validate, cmd_check_parse, cmd_translate_policy,
+	cmd_translate_schema, cmd_format, cmd_batch;
 
-/* A file in memory; the name is for errors. */
+/* ---- input ---- */
+
+/* A whole file, or standard input for "-" and NULL. */
 struct file {
 	const char *name;
 	char *data;
 	size_t n;
 };
 
-/* NULL or "-": the standard input. false: told. */
-bool file_read(const char *name, struct file *ret);
+/* 0, or TOOL_FAILURE with the reason printed. */
+int file_read(const char *path, struct file *ret);
 void file_done(struct file *f);
 
-/* What a question needs, loaded as the options say. Every pointer may be NULL. */
-struct question {
-	struct file policies_file, schema_file, entities_file, request_file;
-	cedar_policies *policies;
-	cedar_schema *schema;
-	cedar_entities *entities;
-	cedar_request *request;
-};
+/* Objects from files; each returns 0 or TOOL_FAILURE with the reason printed. */
+int load_policies(const struct options *o, cedar_policies **ret);
+int load_schema(const struct options *o, cedar_schema **ret); /* *ret NULL when none is named */
+int load_entities(const struct options *o, const cedar_schema *schema, cedar_entities **ret);
+int load_request(const struct options *o, const cedar_schema *schema, cedar_request **ret);
 
-/* Policies with @id as their ids, links filled; false: told. */
-bool load_policies(const struct options *o, struct question *q);
-bool load_schema(const struct options *o, struct question *q);
-/* All of it: schema if given, policies, entities, request. */
-bool load_question(const struct options *o, struct question *q);
-void question_done(struct question *q);
+/* ---- messages ---- */
 
-/* -- tell.c --------------------------------------------------------------------------------- */
+/* "error: FILE:LINE:COLUMN: text", and the line with a mark under the place. `f` may be NULL. */
+void diag_error(const char *what, const struct file *f, const struct cedar_error *err);
+void diag_say(const char *what, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* An error or warning with its place in the file, pointed at. */
-void tell(const char *severity, const struct file *f, const struct cedar_error *err);
-/* One about something that has no text. */
-void tell_plain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Print text that the library made, and free it. */
+int print_text(struct cedar_text *text);
 
 #endif

@@ -4,14 +4,12 @@
  * Comments between policies stay where they are. A policy with a comment inside of it is left as it
  * was written: the tree does not know comments, and losing one is worse than an old layout.
  */
-#include "tool.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include "cedar/parse.h"
 #include "cedar/print.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tool.h"
 
 struct formatter {
 	const struct file *f;
@@ -90,7 +88,7 @@ static int format_file(struct formatter *w)
 	if (code == 0)
 		copy_comments(w, w->f->n);
 	else
-		tell("error", w->f, &err);
+		diag_error("error", w->f, &err);
 	ced_names_done(&names);
 	ced_arena_done(&arena);
 	return code;
@@ -103,31 +101,31 @@ static bool write_file(const char *name, const struct cedar_text *text)
 	if (f && fclose(f) != 0)
 		ok = false;
 	if (!ok)
-		tell_plain("cannot write %s", name);
+		diag_say("error", "cannot write %s", name);
 	return ok;
 }
 
-int run_format(const struct options *o)
+int cmd_format(const struct options *o)
 {
 	struct file f;
 	struct cedar_text text = {0};
 	struct cedar_error err;
-	int status = EXIT_FAILED;
-	if (!file_read(o->policies, &f))
-		return EXIT_FAILED;
+	int status = TOOL_FAILURE;
+	if (file_read(o->policies, &f) != 0)
+		return TOOL_FAILURE;
 	struct formatter w = {.f = &f};
 	if (format_file(&w) < 0) {
 		free(w.out.data);
 	} else if (ced_out_take(&w.out, &text, &err) < 0) {
-		tell("error", NULL, &err);
+		diag_error("error", NULL, &err);
 	} else if (o->check) {
-		bool same = text.length == f.n && memcmp(text.data, f.data, f.n) == 0;
-		status = same ? EXIT_DONE : EXIT_FAILED;
+		bool same = text.length == f.n && (!f.n || memcmp(text.data, f.data, f.n) == 0);
+		status = same ? TOOL_OK : TOOL_INVALID;
 	} else if (o->write && o->policies) {
-		status = write_file(o->policies, &text) ? EXIT_DONE : EXIT_FAILED;
+		status = write_file(o->policies, &text) ? TOOL_OK : TOOL_FAILURE;
 	} else {
 		(void)fwrite(text.data, 1, text.length, stdout);
-		status = EXIT_DONE;
+		status = TOOL_OK;
 	}
 	cedar_text_free(&text);
 	file_done(&f);
