@@ -145,6 +145,30 @@ static void a_refusal_does_not_tell_what_exists(void **state)
 	fixture_free(f);
 }
 
+/* Allows every call and no effect. */
+static int allow_without_effects(const struct decider *d, const struct decide_request *q,
+	struct decision *ret, struct err *err)
+{
+	(void)d, (void)err;
+	*ret = (struct decision){.verdict = q->context.effects ? VERDICT_DENY : VERDICT_ALLOW,
+		.policies = {"no-effects"},
+		.n_policies = 1,
+		.reason = "nothing may change"};
+	return 0;
+}
+
+/* What a call would change is decided apart from the call, and a refusal then leaves nothing. */
+static void effects_are_decided_before_they_are_published(void **state)
+{
+	(void)state;
+	const struct decider no_effects = {.name = "no-effects", .decide = allow_without_effects};
+	struct fixture *f = fixture_with(&no_effects, 0);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (strncmp(calls[i].tool, "file_", 5) == 0 && !calls[i].reading)
+			check_refused(f, ROLE_DEVELOPER, i, ERR_DENIED);
+	fixture_free(f);
+}
+
 static void a_held_call_can_be_read_by_its_tenant_until_it_expires(void **state)
 {
 	(void)state;
@@ -279,6 +303,7 @@ int main(void)
 		cmocka_unit_test(hold_all_holds_every_tool_without_effect),
 		cmocka_unit_test(reading_roles_may_only_read),
 		cmocka_unit_test(a_refusal_does_not_tell_what_exists),
+		cmocka_unit_test(effects_are_decided_before_they_are_published),
 		cmocka_unit_test(a_held_call_can_be_read_by_its_tenant_until_it_expires),
 		cmocka_unit_test(answers_conform_to_their_schema_and_leak_nothing),
 		cmocka_unit_test(an_unknown_tool_and_an_unknown_argument_are_named),
