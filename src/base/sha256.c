@@ -39,12 +39,18 @@ void sha256_abandon(struct sha256_ctx *ctx)
 	free(ctx);
 }
 
-void sha256_of(const void *p, size_t n, struct sha256 *ret)
+void sha256_of_two(const void *a, size_t na, const void *b, size_t nb, struct sha256 *ret)
 {
 	SHA256_CTX c;
 	(void)SHA256_Init(&c);
-	(void)SHA256_Update(&c, p, n);
+	(void)SHA256_Update(&c, a, na);
+	(void)SHA256_Update(&c, b, nb);
 	(void)SHA256_Final(ret->b, &c);
+}
+
+void sha256_of(const void *p, size_t n, struct sha256 *ret)
+{
+	sha256_of_two(p, n, "", 0, ret);
 }
 
 void sha256_hex(const struct sha256 *h, char ret[SHA256_HEX + 1])

@@ -25,6 +25,9 @@ void sha256_abandon(struct sha256_ctx *c);
 /* One call over memory. */
 void sha256_of(const void *p, size_t n, struct sha256 *ret);
 
+/* Over two pieces, one behind the other. Needs no memory, so it cannot fail. */
+void sha256_of_two(const void *a, size_t na, const void *b, size_t nb, struct sha256 *ret);
+
 /* Lower-case hexadecimal, NUL-terminated. */
 void sha256_hex(const struct sha256 *h, char ret[SHA256_HEX + 1]);
 

@@ -38,13 +38,7 @@ static void put_identity(struct buf *b, const struct identity *id)
 static void checksum(const uint8_t *frame, size_t n, uint8_t ret[CHECKSUM])
 {
 	struct sha256 h;
-	struct sha256_ctx *c = sha256_start();
-	memset(ret, 0, CHECKSUM);
-	if (!c)
-		return;
-	sha256_add(c, frame, AT_CHECKSUM);
-	sha256_add(c, frame + RECORD_HEAD, n - RECORD_HEAD);
-	sha256_finish(c, &h);
+	sha256_of_two(frame, AT_CHECKSUM, frame + RECORD_HEAD, n - RECORD_HEAD, &h);
 	memcpy(ret, h.b, CHECKSUM);
 }
 
