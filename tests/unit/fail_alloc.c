@@ -51,6 +51,24 @@ _public_ void free(void *p)
 	__libc_free(p);
 }
 
+void fail_alloc_arm(unsigned long n)
+{
+	calls = 0;
+	fail_at = n;
+}
+
+bool fail_alloc_disarm(void)
+{
+	bool came = fail_at && calls >= fail_at;
+	fail_at = 0;
+	return came;
+}
+
+long fail_alloc_live(void)
+{
+	return live;
+}
+
 /* One run; says whether the failure came. */
 static bool run_failing(
 	unsigned long at, int (*run)(void *ctx, struct err *err), void *ctx, int *ret)
@@ -58,11 +76,9 @@ static bool run_failing(
 	struct err err;
 	err_clear(&err);
 	long before = live;
-	calls = 0;
-	fail_at = at;
+	fail_alloc_arm(at);
 	*ret = run(ctx, &err);
-	bool came = fail_at && calls >= fail_at;
-	fail_at = 0;
+	bool came = fail_alloc_disarm();
 	if (live != before)
 		fail_msg("allocation %lu failing leaves %ld blocks", at, live - before);
 	if (*ret < 0 && *ret != -ERR_NO_MEMORY)

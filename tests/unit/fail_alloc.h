@@ -16,4 +16,11 @@
  */
 unsigned long fail_alloc_sweep(int (*run)(void *ctx, struct err *err), void *ctx);
 
+/* The same by hand: let the n-th allocation from now fail; end that, and say whether it came. */
+void fail_alloc_arm(unsigned long n);
+bool fail_alloc_disarm(void);
+
+/* Blocks that are not freed. */
+long fail_alloc_live(void);
+
 #endif
