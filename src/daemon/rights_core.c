@@ -17,10 +17,6 @@
 	{                                                                                          \
 		.nr = __NR_##name, .act = SECCOMP_ALLOW                                            \
 	}
-#define REFUSE(name)                                                                               \
-	{                                                                                          \
-		.nr = __NR_##name, .act = SECCOMP_REFUSE                                           \
-	}
 
 static const struct seccomp_row core_calls[] = {
 	/* Files, by descriptor and by name. */
@@ -183,58 +179,6 @@ static const struct seccomp_row core_calls[] = {
 	ALLOW(time),
 	ALLOW(arch_prctl),
 	ALLOW(chmod),
-#endif
-
-	REFUSE(execve),
-	REFUSE(execveat),
-	REFUSE(socket),
-	REFUSE(connect),
-	REFUSE(bind),
-	REFUSE(listen),
-	REFUSE(accept4),
-	REFUSE(sendto),
-	REFUSE(recvfrom),
-	REFUSE(ptrace),
-	REFUSE(process_vm_readv),
-	REFUSE(process_vm_writev),
-	REFUSE(pidfd_getfd),
-	REFUSE(kill),
-	REFUSE(tkill),
-	REFUSE(mknodat),
-	REFUSE(open_by_handle_at),
-	REFUSE(mount),
-	REFUSE(umount2),
-	REFUSE(open_tree),
-	REFUSE(move_mount),
-	REFUSE(mount_setattr),
-	REFUSE(fsopen),
-	REFUSE(pivot_root),
-	REFUSE(chroot),
-	REFUSE(unshare),
-	REFUSE(setns),
-	REFUSE(setresuid),
-	REFUSE(setresgid),
-	REFUSE(setgroups),
-	REFUSE(capset),
-	REFUSE(io_uring_setup),
-	REFUSE(bpf),
-	REFUSE(userfaultfd),
-	REFUSE(keyctl),
-	REFUSE(add_key),
-	REFUSE(perf_event_open),
-	REFUSE(init_module),
-	REFUSE(finit_module),
-	REFUSE(kexec_load),
-	REFUSE(reboot),
-	REFUSE(swapon),
-	REFUSE(settimeofday),
-	REFUSE(clock_settime),
-	REFUSE(personality),
-#ifdef __NR_fork
-	REFUSE(fork),
-	REFUSE(vfork),
-	REFUSE(mknod),
-	REFUSE(accept),
 #endif
 };
 

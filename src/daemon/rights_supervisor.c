@@ -22,10 +22,6 @@
 	{                                                                                          \
 		.nr = __NR_##name, .act = SECCOMP_ALLOW                                            \
 	}
-#define REFUSE(name)                                                                               \
-	{                                                                                          \
-		.nr = __NR_##name, .act = SECCOMP_REFUSE                                           \
-	}
 
 static const struct seccomp_row supervisor_calls[] = {
 	/* Its own loop: the packets of core, its children by pidfd. */
@@ -117,83 +113,6 @@ static const struct seccomp_row supervisor_calls[] = {
 	{.nr = 446, .act = SECCOMP_ALLOW},
 	/* A thread of the worker takes a descriptor table of its own; nothing else is unshared. */
 	{.nr = __NR_unshare, .act = SECCOMP_IF_EQ, .arg = 0, .value = CLONE_FILES},
-
-	REFUSE(execve),
-	REFUSE(socket),
-	REFUSE(connect),
-	REFUSE(bind),
-	REFUSE(listen),
-	REFUSE(accept4),
-	REFUSE(sendto),
-	REFUSE(truncate),
-	REFUSE(ftruncate),
-	REFUSE(fallocate),
-	REFUSE(fchmod),
-	REFUSE(fchmodat),
-	REFUSE(fchown),
-	REFUSE(fchownat),
-	REFUSE(utimensat),
-	REFUSE(setxattr),
-	REFUSE(lsetxattr),
-	REFUSE(fsetxattr),
-	REFUSE(removexattr),
-	REFUSE(lremovexattr),
-	REFUSE(fremovexattr),
-	REFUSE(unlinkat),
-	REFUSE(renameat2),
-	REFUSE(linkat),
-	REFUSE(symlinkat),
-	REFUSE(mkdirat),
-	REFUSE(mknodat),
-	REFUSE(openat2),
-	REFUSE(open_by_handle_at),
-	REFUSE(ioctl),
-	REFUSE(kill),
-	REFUSE(tkill),
-	REFUSE(pidfd_open),
-	REFUSE(pidfd_getfd),
-	REFUSE(ptrace),
-	REFUSE(process_vm_readv),
-	REFUSE(process_vm_writev),
-	REFUSE(setns),
-	REFUSE(mount),
-	REFUSE(umount2),
-	REFUSE(pivot_root),
-	REFUSE(chroot),
-	REFUSE(move_mount),
-	REFUSE(fsopen),
-	REFUSE(memfd_create),
-	REFUSE(io_uring_setup),
-	REFUSE(bpf),
-	REFUSE(userfaultfd),
-	REFUSE(keyctl),
-	REFUSE(add_key),
-	REFUSE(perf_event_open),
-	REFUSE(init_module),
-	REFUSE(finit_module),
-	REFUSE(delete_module),
-	REFUSE(kexec_load),
-	REFUSE(reboot),
-	REFUSE(swapon),
-	REFUSE(settimeofday),
-	REFUSE(clock_settime),
-#ifdef __NR_open
-	REFUSE(open),
-	REFUSE(creat),
-	REFUSE(chmod),
-	REFUSE(chown),
-	REFUSE(lchown),
-	REFUSE(utime),
-	REFUSE(utimes),
-	REFUSE(unlink),
-	REFUSE(rmdir),
-	REFUSE(rename),
-	REFUSE(renameat),
-	REFUSE(link),
-	REFUSE(symlink),
-	REFUSE(mkdir),
-	REFUSE(mknod),
-#endif
 };
 
 /* The loader of this very program, which is the worker's too; NULL when linked statically. */

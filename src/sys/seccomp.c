@@ -26,11 +26,11 @@
 /* A run [first, next run's first) of numbers that share one row's fate. */
 struct run {
 	uint32_t first;
-	const struct seccomp_row *row; /* NULL: unlisted */
+	const struct seccomp_row *row;
 };
 
 struct compiler {
-	struct run runs[2 * SECCOMP_ROWS_MAX + 1];
+	struct run runs[2 * SECCOMP_ROWS_MAX + 2];
 	unsigned n_runs;
 	struct seccomp_program *out;
 	bool full;
@@ -51,7 +51,7 @@ static void emit_return(struct compiler *c, uint32_t value)
 
 static uint32_t action_of(const struct seccomp_row *row)
 {
-	switch (row ? (enum seccomp_do)row->act : SECCOMP_ABSENT) {
+	switch ((enum seccomp_do)row->act) {
 	case SECCOMP_ALLOW: return SECCOMP_RET_ALLOW;
 	case SECCOMP_REFUSE: return SECCOMP_RET_ERRNO | EPERM;
 	case SECCOMP_KILL: return SECCOMP_RET_KILL_PROCESS;
@@ -66,7 +66,7 @@ static uint32_t action_of(const struct seccomp_row *row)
 
 static bool conditional(const struct seccomp_row *row)
 {
-	return row && row->act >= SECCOMP_IF_EQ;
+	return row->act >= SECCOMP_IF_EQ;
 }
 
 /* Both halves of the argument must pass, or EPERM. */
@@ -127,27 +127,41 @@ static void add_run(struct compiler *c, uint32_t first, const struct seccomp_row
 	if (c->n_runs && c->runs[c->n_runs - 1].first == first)
 		c->n_runs--; /* an empty gap between neighbours */
 	const struct seccomp_row *last = c->n_runs ? c->runs[c->n_runs - 1].row : NULL;
-	if (c->n_runs && !conditional(row) && !conditional(last) &&
-		action_of(row) == action_of(last))
+	if (last && !conditional(row) && !conditional(last) && action_of(row) == action_of(last))
 		return;
 	c->runs[c->n_runs++] = (struct run){first, row};
+}
+
+/* What an unlisted number gets. */
+static const struct seccomp_row refused = {.act = SECCOMP_REFUSE}, absent = {.act = SECCOMP_ABSENT};
+
+static void add_gap(struct compiler *c, uint32_t first)
+{
+	add_run(c, first, first <= SECCOMP_KNOWN_MAX ? &refused : &absent);
 }
 
 static int make_runs(
 	struct compiler *c, const struct seccomp_row *rows, unsigned n, struct err *err)
 {
 	const struct seccomp_row *sorted[SECCOMP_ROWS_MAX];
+	bool beyond = false;
 	for (unsigned i = 0; i < n; i++)
 		sorted[i] = &rows[i];
 	qsort(sorted, n, sizeof(sorted[0]), by_number);
-	add_run(c, 0, NULL);
+	add_gap(c, 0);
 	for (unsigned i = 0; i < n; i++) {
 		if (i && sorted[i]->nr == sorted[i - 1]->nr)
 			return err_set(err, ERR_INVALID_ARGUMENT,
 				"system call %u is listed twice in a filter", sorted[i]->nr);
+		if (!beyond && sorted[i]->nr > SECCOMP_KNOWN_MAX) {
+			add_gap(c, SECCOMP_KNOWN_MAX + 1);
+			beyond = true;
+		}
 		add_run(c, sorted[i]->nr, sorted[i]);
-		add_run(c, sorted[i]->nr + 1, NULL);
+		add_gap(c, sorted[i]->nr + 1);
 	}
+	if (!beyond)
+		add_gap(c, SECCOMP_KNOWN_MAX + 1);
 	return 0;
 }
 

@@ -1,10 +1,12 @@
 /*
  * seccomp(2) filters for our own processes, described as data.
  *
- * A role is a table: system call number -> what happens. The compiler (pure, testable without a
- * kernel) sorts it and emits a binary search, since the load time of a compare chain is linear in
- * its length and is paid at every start. Unlisted numbers give ENOSYS, as a kernel without the call
- * would, so that libc falls back; another architecture's numbers kill the process.
+ * A role is a table of what it may do: system call number -> what happens. The compiler (pure,
+ * testable without a kernel) sorts it and emits a binary search, since the load time of a filter
+ * follows its length and is paid at every start. Everything that is not in the table is refused
+ * with EPERM, except numbers that did not exist when this was written: they give ENOSYS, as a
+ * kernel without the call would, so that libc falls back. Another architecture's numbers kill the
+ * process.
  *
  * Rows without argument rules let the kernel answer from its bitmap without running the filter, so
  * the calls of hot loops carry none where another fence says the same.
@@ -17,12 +19,16 @@
 #include <linux/filter.h>
 #include <stdint.h>
 
-enum { SECCOMP_ROWS_MAX = 256, SECCOMP_PROGRAM_MAX = 2048 };
+enum {
+	SECCOMP_ROWS_MAX = 256,
+	SECCOMP_PROGRAM_MAX = 2048,
+	SECCOMP_KNOWN_MAX = 462, /* the newest number that is refused by name: mseal, Linux 6.10 */
+};
 
 enum seccomp_do {
 	SECCOMP_ALLOW = 0,
-	SECCOMP_REFUSE, /* EPERM: known, and not this role's business */
-	SECCOMP_ABSENT, /* ENOSYS: what unlisted numbers get */
+	SECCOMP_REFUSE, /* EPERM: what unlisted numbers up to SECCOMP_KNOWN_MAX get */
+	SECCOMP_ABSENT, /* ENOSYS: what those beyond get */
 	SECCOMP_KILL,
 	/* Allow when the condition on one 64-bit argument holds, else EPERM. */
 	SECCOMP_IF_EQ,   /* arg == value */

@@ -227,7 +227,7 @@ static uint32_t plain_reading(
 		}
 		return ok ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM;
 	}
-	return SECCOMP_RET_ERRNO | ENOSYS;
+	return SECCOMP_RET_ERRNO | (nr <= SECCOMP_KNOWN_MAX ? EPERM : ENOSYS);
 }
 
 static uint64_t seed = 1;
