@@ -253,6 +253,7 @@ static int prepare_content(
 	if (fstat(content->fd, &st) < 0)
 		return err_sys(err, errno, "looking at a staged file");
 	s->content_ino = st.st_ino;
+	s->content_mtime = st.st_mtim;
 	s->content_fd = content->fd;
 	if (s->kind == CHANGE_REPLACE)
 		return prepare_replace(c, s, content, err);

@@ -60,7 +60,7 @@ static void change_of(const struct intent *in, const struct step *s, struct reco
 			.size = s->size_before,
 			.mtime = s->base_mtime,
 			.ctime = s->base_ctime},
-		.after = {.ino = s->content_ino, .size = s->size_after}};
+		.after = {.ino = s->content_ino, .size = s->size_after, .mtime = s->content_mtime}};
 	c->flags = (s->flags & STEP_DIR ? RECORD_IS_DIR : 0) |
 		   (s->flags & STEP_IN_PLACE ? RECORD_IN_PLACE : 0) |
 		   (s->flags & STEP_COPIED ? RECORD_COPIED : 0) |
@@ -88,6 +88,7 @@ static void step_of(const struct record_change *c, unsigned mount, unsigned inde
 		.base_mtime = c->before.mtime,
 		.base_ctime = c->before.ctime,
 		.content_ino = c->after.ino,
+		.content_mtime = c->after.mtime,
 		.size_before = c->size_before,
 		.size_after = c->size_after,
 		.bytes = c->bytes_delta,

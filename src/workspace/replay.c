@@ -75,32 +75,93 @@ static int read_log(struct replay *rp, struct err *err)
 	}
 }
 
-/* Certainly published? A directory or a mode says nothing: anybody could have made it. */
+/* Inode numbers are used again as soon as they are free, so that after a cut a number alone says
+ * nothing. The time of the last write came before the record and is in it. */
+static bool is_content(const struct replay *rp, const struct step *s)
+{
+	struct stat st;
+	_cleanup_close_ int fd = fs_look(rp->ws->mounts[s->mount].root_fd, s->path);
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == s->content_ino &&
+	       st.st_mtim.tv_sec == s->content_mtime.tv_sec &&
+	       st.st_mtim.tv_nsec == s->content_mtime.tv_nsec;
+}
+
+static bool makes_content(const struct step *s)
+{
+	return s->kind == CHANGE_CREATE ||
+	       (s->kind == CHANGE_REPLACE && !(s->flags & STEP_IN_PLACE));
+}
+
+/* Certainly published? New content where it belongs, or an old inode under a name that only this
+ * commit could give it. Directories, links, modes and places of old inodes prove nothing. */
 static bool is_evident(const struct replay *rp, const struct intent *in, const struct step *s)
 {
 	struct err ignored;
-	if (s->kind == CHANGE_MKDIR || s->kind == CHANGE_MODE || s->kind == CHANGE_APPEND)
-		return false;
-	if (s->kind == CHANGE_RENAME && !(s->flags & STEP_BASE))
-		return false;
-	return step_is_done(rp->ws, in->seq, s, &ignored) == 1;
+	if (makes_content(s))
+		return is_content(rp, s);
+	return s->kind == CHANGE_DELETE && step_is_done(rp->ws, in->seq, s, &ignored) == 1;
 }
 
-/* A later step saw this content under another inode number than it has now. */
-static void renumber(struct replay *rp, unsigned from, uint64_t was, uint64_t is)
+/* Later steps saw this content under another inode number than it has now; up to where that number
+ * is used again for something else. */
+static void renumber(struct replay *rp, unsigned i, unsigned k, uint64_t was, uint64_t is)
 {
-	for (unsigned i = from; i < rp->n; i++)
-		for (unsigned k = 0; k < rp->all[i].n_steps; k++)
-			if (rp->all[i].steps[k].base_ino == was)
-				rp->all[i].steps[k].base_ino = is;
+	for (k++; i < rp->n; i++, k = 0)
+		for (; k < rp->all[i].n_steps; k++) {
+			struct step *s = &rp->all[i].steps[k];
+			/* A number that has been put right is of now, not of then. */
+			if (s->base_ino == was && !(s->flags & STEP_RENUMBERED)) {
+				s->base_ino = is;
+				s->flags |= STEP_RENUMBERED;
+			}
+			if (makes_content(s) && s->content_ino == was)
+				return;
+		}
+}
+
+/* The same for a directory or link, whose number no record knows when it is made: later steps find
+ * it at its path, up to the one that takes it away. */
+static void renumber_made(struct replay *rp, unsigned i, unsigned k)
+{
+	struct stat st;
+	const struct step *made = &rp->all[i].steps[k];
+	_cleanup_close_ int fd = fs_look(rp->ws->mounts[made->mount].root_fd, made->path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	for (k++; i < rp->n; i++, k = 0)
+		for (; k < rp->all[i].n_steps; k++) {
+			struct step *s = &rp->all[i].steps[k];
+			const char *at = s->kind == CHANGE_RENAME ? s->from : s->path;
+			if (!(s->flags & STEP_BASE) || s->mount != made->mount ||
+				strcmp(at, made->path) != 0)
+				continue;
+			s->base_ino = st.st_ino;
+			s->flags |= STEP_RENUMBERED;
+			if (s->kind == CHANGE_RENAME || s->kind == CHANGE_DELETE)
+				return;
+		}
+}
+
+/* Does a step between this one and the evident one put something else at the path? */
+static bool is_superseded(
+	const struct replay *rp, unsigned i, unsigned k, unsigned last_i, unsigned last_k)
+{
+	const char *path = rp->all[i].steps[k].path;
+	for (k++; i <= last_i; i++, k = 0)
+		for (; k < (i == last_i ? last_k : rp->all[i].n_steps); k++) {
+			const struct step *s = &rp->all[i].steps[k];
+			if (s->kind != CHANGE_APPEND && s->kind != CHANGE_MODE &&
+				strcmp(s->path, path) == 0)
+				return true;
+		}
+	return false;
 }
 
 /* The step is on disk as far as names go: its content may be short. */
 static int mend_content(struct replay *rp, const struct step *s, struct err *err)
 {
 	struct stat st;
-	bool in_place = s->kind == CHANGE_APPEND || (s->flags & STEP_IN_PLACE);
-	uint64_t ino = in_place ? s->base_ino : s->content_ino;
+	uint64_t ino = makes_content(s) ? s->content_ino : s->base_ino;
 	if (!(s->flags & STEP_INLINE))
 		return 0;
 	_cleanup_close_ int fd = fs_look(rp->ws->mounts[s->mount].root_fd, s->path);
@@ -109,21 +170,36 @@ static int mend_content(struct replay *rp, const struct step *s, struct err *err
 	return step_rewrite(rp->ws, s, ino, s->kind == CHANGE_APPEND ? s->size_before : 0, err);
 }
 
-static int play_step(struct replay *rp, unsigned i, struct step *s, struct err *err)
+/* Where every step before is done, and nothing after it, the number alone is enough: the old inode
+ * lived beside the new one. The time may be that of an append. */
+static bool has_number(const struct replay *rp, const struct step *s)
+{
+	struct stat st;
+	_cleanup_close_ int fd = fs_look(rp->ws->mounts[s->mount].root_fd, s->path);
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == s->content_ino;
+}
+
+static int play_step(struct replay *rp, unsigned i, unsigned k, struct err *err)
 {
 	int r;
 	struct intent *in = &rp->all[i];
-	if ((s->kind == CHANGE_CREATE || s->kind == CHANGE_REPLACE) && (s->flags & STEP_INLINE) &&
-		!(s->flags & STEP_IN_PLACE)) {
+	struct step *s = &in->steps[k];
+	if (makes_content(s) && has_number(rp, s))
+		return mend_content(rp, s, err);
+	if (makes_content(s) && (s->flags & STEP_INLINE)) {
 		if (step_compare(rp->ws, s) == STEP_CONTENT_SAME)
 			return 0;
 		uint64_t was = s->content_ino;
 		if ((r = step_remake(rp->ws, in->seq, s, err)) < 0)
 			return r;
-		renumber(rp, i, was, s->content_ino);
+		renumber(rp, i, k, was, s->content_ino);
 	}
-	r = step_is_done(rp->ws, in->seq, s, err);
-	return r == 0 ? step_forward(rp->ws, in->seq, s, err) : r > 0 ? 0 : r;
+	r = makes_content(s) ? 0 : step_is_done(rp->ws, in->seq, s, err);
+	if (r < 0 || (r == 0 && (r = step_forward(rp->ws, in->seq, s, err)) < 0))
+		return r;
+	if (s->kind == CHANGE_MKDIR || s->kind == CHANGE_LINK)
+		renumber_made(rp, i, k);
+	return 0;
 }
 
 /* Is the record of this commit in the history file already? Then it becomes part of the history. */
@@ -157,7 +233,7 @@ static int play(struct replay *rp, unsigned i, unsigned first, struct err *err)
 			rp->ws->recovered.rolled_back++;
 			return recover_back(rp->ws, rp->s, in, false, err);
 		}
-		int r = play_step(rp, i, s, err);
+		int r = play_step(rp, i, k, err);
 		if (r == -ERR_CONFLICT)
 			recover_interfered(rp->ws, rp->s, s);
 		else if (r < 0)
@@ -188,7 +264,8 @@ static int play_all(struct replay *rp, struct err *err)
 	for (unsigned i = 0; i < rp->n && r == 0; i++) {
 		unsigned done = i < at ? rp->all[i].n_steps : i == at ? steps : 0;
 		for (unsigned k = 0; k < done && r == 0; k++)
-			r = mend_content(rp, &rp->all[i].steps[k], err);
+			if (!is_superseded(rp, i, k, at, steps))
+				r = mend_content(rp, &rp->all[i].steps[k], err);
 		if (r == 0)
 			r = play(rp, i, done, err);
 	}
@@ -219,6 +296,24 @@ static void mend_history(struct replay *rp)
 	atomic_store(&st->history_bytes, 0);
 }
 
+/* What was forgotten since the page was last written lives again: it is counted, and forgotten
+ * again. */
+static int count_history(struct workspace *ws, struct store *s, struct err *err)
+{
+	int r;
+	int64_t cost = 0;
+	struct record_reader rec;
+	_cleanup_history_place_ struct history_place p;
+	history_at_start(&p, s);
+	while ((r = history_forth(&p, &rec, err)) > 0)
+		cost += history_cost(rec, p.frame.len);
+	if (r < 0)
+		return r;
+	atomic_store(&s->st->forget_to, 0);
+	atomic_store(&s->st->history_bytes, cost);
+	return history_evict(ws, s, err);
+}
+
 int recover_boot(struct workspace *ws, struct store *s, struct err *err)
 {
 	int r;
@@ -234,5 +329,7 @@ int recover_boot(struct workspace *ws, struct store *s, struct err *err)
 	if (rp.n > 0)
 		r = play_all(&rp, err);
 	atomic_store(&st->counted, 0);
+	if (r == 0)
+		r = count_history(ws, s, err);
 	return r == 0 && rp.n > 0 ? redo_checkpoint(s, err) : r;
 }

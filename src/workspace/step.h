@@ -22,6 +22,7 @@ enum step_flags {
 	STEP_COPIED = 16,  /* the old inode has other names or writers: history keeps a copy of it,
 			      "SEQ.INDEX.c" until the commit ends, then under the saved name */
 	STEP_INLINE = 32,  /* the content is in the record */
+	STEP_RENUMBERED = 64, /* in memory: a replay has changed base_ino */
 };
 
 struct step {
@@ -34,7 +35,7 @@ struct step {
 	mode_t mode_before, mode_after;
 	mode_t base_type; /* S_IFMT bits of the real object */
 	uint64_t base_ino, base_dev, content_ino;
-	struct timespec base_mtime, base_ctime;
+	struct timespec base_mtime, base_ctime, content_mtime;
 	int64_t size_before, size_after;
 	int64_t bytes, entries; /* what it adds to usage */
 	int content_fd;         /* -1: none (any more); borrowed */

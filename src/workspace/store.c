@@ -73,7 +73,8 @@ void store_set_boot(struct store *s)
 	read_boot_id(s->st->boot);
 }
 
-/* Under the lock: a new page gets its first content. The magic is written last. */
+/* Under the lock: a new page gets its first content, the magic last. It says nothing of a boot: where
+ * a power cut took the page and left the log, that has to be played. */
 static int init_state(struct store *s, struct err *err)
 {
 	if (s->st->magic == STATE_MAGIC && s->st->version == STATE_VERSION)
@@ -81,7 +82,6 @@ static int init_state(struct store *s, struct err *err)
 	if (s->st->magic != 0)
 		return err_set(err, ERR_CORRUPT, "the store's state has an unknown format");
 	s->st->version = STATE_VERSION;
-	store_set_boot(s);
 	atomic_store(&s->st->log_generation, 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	s->st->magic = STATE_MAGIC;
