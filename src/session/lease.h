@@ -1,9 +1,13 @@
 /*
- * The lease of a session: one small mapped file, shared by the processes that have it open.
+ * The lease of a session: one small file, shared by the processes that have it open.
  *
- * It says when the session was last used, how many turns it had, and whether it was deleted, each
- * at the cost of a memory access. The registry follows in batches; who deletes for idleness looks
- * here first. The processes trust each other; the directory is closed to everybody else.
+ * It says when the session was last used, how many turns it had, and whether it was deleted. The
+ * registry follows in batches; who deletes for idleness looks here first. The processes trust each
+ * other; the directory is closed to everybody else.
+ *
+ * A session that only was created or looked at reads and writes the file; one that is worked with
+ * maps it, and each of these then costs a memory access. (Mapping for one access would cost far
+ * more than the access: unmapping interrupts other CPUs.)
  */
 #ifndef CLOISTER_SESSION_LEASE_H
 #define CLOISTER_SESSION_LEASE_H
@@ -21,17 +25,33 @@ struct lease_page {
 	uint32_t spare[11];
 };
 
-/* Map, and make when missing. ERR_NO_SPACE, ERR_DENIED (not a file of ours), ERR_IO. */
-int lease_open(
-	int dir_fd, const char *incarnation, struct lease_page **ret, struct err *err) _must_check_;
+struct lease {
+	int fd;                  /* -1 when mapped or closed */
+	struct lease_page *page; /* NULL until mapped */
+};
 
-/* Map when it exists; NULL otherwise. */
-struct lease_page *lease_peek(int dir_fd, const char *incarnation);
+#define LEASE_NONE ((struct lease){.fd = -1})
 
-void lease_close(struct lease_page *page); /* accepts NULL */
+/* Open, and make when missing. ERR_NO_SPACE, ERR_DENIED (not a file of ours), ERR_IO. */
+int lease_open(int dir_fd, const char *name, struct lease *ret, struct err *err) _must_check_;
 
-/* Values only grow. */
-void lease_used(struct lease_page *page, int64_t now_ms);
-void lease_turns(struct lease_page *page, uint64_t at_least);
+/* Open when it exists; false otherwise. */
+bool lease_peek(int dir_fd, const char *name, struct lease *ret);
+
+int lease_map(struct lease *l, struct err *err) _must_check_; /* repeatable */
+void lease_done(struct lease *l);
+
+/* A lease that cannot be read says: dead, never used. */
+bool lease_dead(const struct lease *l);
+int64_t lease_last_use(const struct lease *l);
+uint64_t lease_turns(const struct lease *l);
+
+/* Times and turns only grow. */
+void lease_use(struct lease *l, int64_t now_ms);
+void lease_mark(struct lease *l, bool dead);
+void lease_raise_turns(struct lease *l, uint64_t at_least);
+
+/* One more turn; maps. */
+int lease_next_turn(struct lease *l, uint64_t *ret, struct err *err) _must_check_;
 
 #endif

@@ -90,9 +90,13 @@ static int open_parent(
 		*ret_fd = fd;
 		return 0;
 	}
-	if (make && mkdirat(p->base_fd, tenant, 0700) < 0 && errno != EEXIST)
-		return err_sys(err, errno, "making the directory of the tenant '%s'", tenant);
 	int fd = fs_open(p->base_fd, tenant, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0 && errno == ENOENT && make) {
+		if (mkdirat(p->base_fd, tenant, 0700) < 0 && errno != EEXIST)
+			return err_sys(
+				err, errno, "making the directory of the tenant '%s'", tenant);
+		fd = fs_open(p->base_fd, tenant, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	}
 	struct stat st;
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
 		return err_set(
@@ -241,10 +245,10 @@ static void lease_trash_name(const struct session_row *row, char ret[INCARNATION
 
 static void mark_dead(int dir_fd, const char *name, bool dead)
 {
-	struct lease_page *lease = lease_peek(dir_fd, name);
-	if (lease)
-		atomic_store(&lease->dead, dead);
-	lease_close(lease);
+	struct lease lease = LEASE_NONE;
+	if (lease_peek(dir_fd, name, &lease))
+		lease_mark(&lease, dead);
+	lease_done(&lease);
 }
 
 /* Told once more afterwards: a process may have made the lease since we looked. */

@@ -199,7 +199,7 @@ static void lru_add(struct session *s)
 static void session_free(struct session *s)
 {
 	workspace_free(s->ws);
-	lease_close(s->lease);
+	lease_done(&s->lease);
 	cleanup_close(&s->dir_fd);
 	free(s);
 }
@@ -207,8 +207,8 @@ DEFINE_CLEANUP(struct session *, session_free)
 
 static struct session_use use_of(struct session *s)
 {
-	struct session_use use = {.used_ms = atomic_load(&s->lease->used_ms),
-		.turns = atomic_load(&s->lease->turns),
+	struct session_use use = {.used_ms = lease_last_use(&s->lease),
+		.turns = lease_turns(&s->lease),
 		.usage_bytes = -1,
 		.usage_entries = -1};
 	struct workspace_usage u;
@@ -227,7 +227,7 @@ static void keep_use(struct session *s)
 {
 	struct registry *reg = s->reg;
 	struct err ignored;
-	if (!s->dirty || atomic_load(&s->lease->dead))
+	if (!s->dirty || lease_dead(&s->lease))
 		return;
 	if (reg->n_pending == REGISTRY_PENDING_MAX)
 		(void)!registry_flush(reg, &ignored);
@@ -281,10 +281,11 @@ static int make_room(struct registry *reg, struct err *err)
 
 int64_t session_last_use(const struct registry *reg, const struct session_row *row)
 {
-	struct lease_page *lease = lease_peek(reg->places.lease_fd, row->info.incarnation);
-	int64_t used =
-		lease ? MAX(row->info.used_ms, atomic_load(&lease->used_ms)) : row->info.used_ms;
-	lease_close(lease);
+	struct lease lease = LEASE_NONE;
+	int64_t used = row->info.used_ms;
+	if (lease_peek(reg->places.lease_fd, row->info.incarnation, &lease))
+		used = MAX(used, lease_last_use(&lease));
+	lease_done(&lease);
 	return used;
 }
 
@@ -300,8 +301,8 @@ bool session_is_over(const struct registry *reg, struct session_row *row, int64_
 /* The same for a session that is open here. */
 static bool still_good(struct session *s, int64_t now_ms)
 {
-	s->row.info.used_ms = MAX(s->row.info.used_ms, atomic_load(&s->lease->used_ms));
-	return !atomic_load(&s->lease->dead) && now_ms < session_due_ms(&s->row.info);
+	s->row.info.used_ms = MAX(s->row.info.used_ms, lease_last_use(&s->lease));
+	return !lease_dead(&s->lease) && now_ms < session_due_ms(&s->row.info);
 }
 
 /* --- opening one ---------------------------------------------------------------------------- */
@@ -337,6 +338,7 @@ static int entry_open(struct registry *reg, const struct session_row *row, int g
 	s->reg = reg;
 	s->row = *row;
 	s->dir_fd = -1;
+	s->lease = LEASE_NONE;
 	r = lease_open(reg->places.lease_fd, row->info.incarnation, &s->lease, err);
 	if (r == 0)
 		r = entry_directory(s, given_fd, err);
@@ -344,7 +346,7 @@ static int entry_open(struct registry *reg, const struct session_row *row, int g
 		return r;
 	if (!still_good(s, registry_now(reg)))
 		return NEEDS_SETTLING;
-	lease_turns(s->lease, row->info.turns);
+	lease_raise_turns(&s->lease, row->info.turns);
 	list_session(s);
 	*ret = take_ptr(s);
 	return 0;
@@ -524,7 +526,7 @@ static void touch(struct session *s, int64_t now_ms)
 	struct err ignored;
 	s->refs++;
 	s->dirty = true;
-	lease_used(s->lease, now_ms);
+	lease_use(&s->lease, now_ms);
 	lru_remove(s);
 	lru_add(s);
 	if (now_ms - reg->flushed_ms >= REGISTRY_FLUSH_MS)
@@ -763,7 +765,7 @@ const char *session_role(const struct session *s)
 int64_t session_expires(const struct session *s)
 {
 	struct session_info i = s->row.info;
-	i.used_ms = MAX(i.used_ms, atomic_load(&s->lease->used_ms));
+	i.used_ms = MAX(i.used_ms, lease_last_use(&s->lease));
 	int64_t due = session_due_ms(&i);
 	return due == INT64_MAX ? 0 : due / 1000;
 }
@@ -773,8 +775,8 @@ void session_info(const struct session *s, struct session_info *ret)
 	struct workspace_usage u;
 	struct err ignored;
 	*ret = s->row.info;
-	ret->used_ms = MAX(ret->used_ms, atomic_load(&s->lease->used_ms));
-	ret->turns = atomic_load(&s->lease->turns);
+	ret->used_ms = MAX(ret->used_ms, lease_last_use(&s->lease));
+	ret->turns = lease_turns(&s->lease);
 	ret->expired = registry_now(s->reg) >= session_due_ms(ret);
 	if (s->ws && workspace_usage(s->ws, &u, &ignored) == 0) {
 		ret->usage_bytes = u.bytes;
@@ -784,8 +786,10 @@ void session_info(const struct session *s, struct session_info *ret)
 
 uint64_t session_next_turn(struct session *s)
 {
+	struct err ignored;
+	uint64_t turn;
 	s->dirty = true;
-	return atomic_fetch_add(&s->lease->turns, 1) + 1;
+	return lease_next_turn(&s->lease, &turn, &ignored) == 0 ? turn : 0;
 }
 
 static int open_workspace(struct session *s, struct err *err)
@@ -815,7 +819,9 @@ static int open_workspace(struct session *s, struct err *err)
 
 int session_workspace(struct session *s, struct workspace **ret, struct err *err)
 {
-	int r = s->ws ? 0 : open_workspace(s, err);
+	int r = s->ws ? 0 : lease_map(&s->lease, err);
+	if (r == 0 && !s->ws)
+		r = open_workspace(s, err);
 	if (r < 0)
 		return r;
 	cleanup_close(&s->dir_fd);
@@ -854,7 +860,7 @@ static void drop_dead(struct registry *reg)
 {
 	for (struct session *s = reg->newest, *next; s; s = next) {
 		next = s->older;
-		if (s->refs == 0 && atomic_load(&s->lease->dead))
+		if (s->refs == 0 && lease_dead(&s->lease))
 			session_unlist(s);
 	}
 }

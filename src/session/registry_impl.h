@@ -12,7 +12,7 @@ enum { REGISTRY_PENDING_MAX = 256, SWEEP_BATCH = 64 };
 struct session {
 	struct registry *reg;
 	struct session_row row;
-	struct lease_page *lease;
+	struct lease lease;
 	int dir_fd; /* until the workspace is open */
 	struct workspace *ws;
 	unsigned refs;

@@ -136,7 +136,8 @@ const char *session_role(const struct session *s);
 int64_t session_expires(
 	const struct session *s); /* Unix seconds of the earliest expiry; 0: never */
 void session_info(const struct session *s, struct session_info *ret);
-uint64_t session_next_turn(struct session *s); /* 1, 2, ...; unique across processes */
+uint64_t session_next_turn(
+	struct session *s); /* 1, 2, ...; unique across processes; 0: out of memory */
 
 /* Its workspace, opened on first use and kept open. Borrowed until session_release(). */
 int session_workspace(struct session *s, struct workspace **ret, struct err *err) _must_check_;
