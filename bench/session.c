@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CREATES = 4000, FLOOR_BATCH = 100, EXPIRED = 1000 };
@@ -80,6 +81,13 @@ struct bare {
 	int dir_fd;
 	unsigned n;
 };
+
+static double cpu_ns(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
 
 static void run_sql(sqlite3 *db, const char *sql)
 {
@@ -214,7 +222,7 @@ static void sweeps(unsigned n)
 	for (int big = 0; big < 2; big++) {
 		struct registry *reg = open_registry(big ? "many" : "few");
 		unsigned total = big ? n : EXPIRED * 2;
-		double start = bench_now_ns();
+		double start = bench_now_ns(), cpu = cpu_ns();
 		for (unsigned i = 0; i < total; i++)
 			create(reg, i, i % (total / EXPIRED) == 0 ? 10 : 1000000);
 		(void)printf(

@@ -15,7 +15,7 @@
 int places_open(struct places *p, int state_fd, int base_fd, struct err *err)
 {
 	int r = 0;
-	*p = (struct places){-1, -1, -1, -1, -1, -1};
+	*p = (struct places){-1, -1, -1, -1, -1, -1, false};
 	p->state_fd = fcntl(state_fd, F_DUPFD_CLOEXEC, 3);
 	p->base_fd = fcntl(base_fd, F_DUPFD_CLOEXEC, 3);
 	if (p->state_fd < 0 || p->base_fd < 0)
@@ -28,6 +28,7 @@ int places_open(struct places *p, int state_fd, int base_fd, struct err *err)
 		r = state_subdir(p->state_fd, "lease", &p->lease_fd, err);
 	if (r == 0)
 		r = state_subdir(p->base_fd, ".trash", &p->base_trash_fd, err);
+	p->one_mount = r == 0 && same_mount(p->base_fd, p->store_fd);
 	if (r < 0)
 		places_done(p);
 	return r;

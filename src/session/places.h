@@ -12,6 +12,7 @@
 struct places {
 	int state_fd, base_fd;
 	int base_trash_fd, state_trash_fd, store_fd, lease_fd;
+	bool one_mount; /* base and stores are on the same */
 };
 
 /* Open (and make) the directories; duplicates the two descriptors. */

@@ -364,6 +364,7 @@ struct wanted {
 struct settling {
 	struct session_row found; /* what there is, or what was buried */
 	bool buried, made;
+	int made_fd; /* the directory of what was made; -1: none */
 };
 
 static int find_wanted(
@@ -389,24 +390,24 @@ static int bury_found(
 static int make_wanted(struct registry *reg, struct session_store *st, struct wanted *w,
 	struct settling *how, struct err *err)
 {
-	_cleanup_close_ int fd = -1;
 	int64_t now = registry_now(reg);
 	struct session_info *i = &w->row.info;
 	int r = 0;
 	i->created_ms = i->used_ms = now;
 	incarnation_new(now, i->incarnation);
 	if (w->dir_fd < 0) {
-		r = place_make(&reg->places, i, &fd, err);
+		r = place_make(&reg->places, i, &how->made_fd, err);
 		how->made = r == 0;
 		CRASH_POINT(CREATE_MADE);
 		if (r == 0)
-			r = dir_identify(fd, &w->row.dir, err);
+			r = dir_identify(how->made_fd, &w->row.dir, err);
 	} else {
 		(void)snprintf(i->id, sizeof(i->id), "dir-%s", i->incarnation);
 	}
 	if (r < 0)
 		return r;
-	w->row.store_inside = !same_mount(w->dir_fd < 0 ? fd : w->dir_fd, reg->places.store_fd);
+	w->row.store_inside = w->dir_fd < 0 ? !reg->places.one_mount
+					    : !same_mount(w->dir_fd, reg->places.store_fd);
 	r = st->ops->add(st, &w->row, reg->opt.tenant_sessions, err);
 	CRASH_POINT(CREATE_ADDED);
 	return r;
@@ -453,7 +454,7 @@ static int settle_and_open(struct registry *reg, struct session_store *st, struc
 	int r = settle_inside(reg, st, w, how, err);
 	if (r < 0 || !w->row.info.incarnation[0])
 		return r;
-	r = entry_open(reg, &w->row, w->dir_fd, ret, err);
+	r = entry_open(reg, &w->row, MAX(w->dir_fd, how->made_fd), ret, err);
 	if (r != NEEDS_SETTLING)
 		return r;
 	(void)err_set(err, ERR_CORRUPT, "the directory of session '%s' is missing", w->row.info.id);
@@ -467,10 +468,12 @@ static int settle(struct registry *reg, struct session_store *st, struct wanted 
 	struct session *s = NULL;
 	if (!how)
 		return err_oom(err);
+	how->made_fd = -1;
 	int r = st->ops->begin(st, err);
 	if (r < 0)
 		return r;
 	r = settle_and_open(reg, st, w, how, &s, err);
+	cleanup_close(&how->made_fd);
 	if (r == 0)
 		r = st->ops->commit(st, err);
 	if (r < 0) {
