@@ -73,11 +73,13 @@ int cedar_schema_to_text(
 	const cedar_schema *schema, struct cedar_text *ret, struct cedar_error *err)
 {
 	struct ced_out out = {0};
-	int r = ced_sch_print_text(&schema->tree, &out, err);
+	struct cedar_error local = {0};
 
-	if (r < 0) {
+	if (ced_sch_print_text(&schema->tree, &out, &local) < 0) {
 		free(out.data);
-		return r;
+		if (err)
+			*err = local;
+		return local.code;
 	}
 	return ced_out_take(&out, ret, err);
 }
