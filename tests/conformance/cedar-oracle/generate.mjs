@@ -313,17 +313,18 @@ function typedRequest(r, schema, noise) {
 
 const PIECES = ['(', ')', '{', '}', '[', ']', ';', ',', '.', '::', ':', '"', "'", '@', '?', '=', '==', '!', '<', '&&', '||', '*', '+', '-', '/', '%', '\\', ' ', '\n', '//', 'if', 'in', 'is', 'has', 'like', 'true', '__cedar', 'principal', '?principal', '1', '9223372036854775808', '\u00a0', '\ufeff', 'é', '\r'];
 
-export function mistake(r, text) {
+export function mistake(r, whole) {
+  let text = Array.from(whole); // characters: half of a pair is not text
   for (let n = 1 + r.below(2); n > 0; n--) {
     const at = r.below(text.length + 1), piece = r.pick(PIECES);
     switch (r.below(4)) {
-      case 0: text = text.slice(0, at) + text.slice(at + 1 + r.below(3)); break;
-      case 1: text = text.slice(0, at) + piece + text.slice(at); break;
-      case 2: text = text.slice(0, at) + piece + text.slice(at + piece.length); break;
-      default: { const to = r.below(text.length + 1); text = text.slice(0, Math.min(at, to)) + text.slice(at) + text.slice(Math.min(at, to), at); }
+      case 0: text.splice(at, 1 + r.below(3)); break;
+      case 1: text.splice(at, 0, piece); break;
+      case 2: text.splice(at, piece.length, piece); break;
+      default: { const to = Math.min(at, r.below(text.length + 1)); text = [...text.slice(0, to), ...text.slice(at), ...text.slice(to, at)]; }
     }
   }
-  return text;
+  return text.join('');
 }
 
 // ---- cases ----
