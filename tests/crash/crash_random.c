@@ -1,6 +1,6 @@
 /*
  * Killed at random moments, raced by others, short of quota: what holds when nobody chooses the
- * moment. The seed is printed and can be given in CLOISTER_SEED. CLOISTER_FULL=1 runs the long
+ * moment. The seed is printed and can be given in CLOISTER_TEST_SEED. CLOISTER_TEST_FULL=1 runs the long
  * form.
  */
 #include "versions.h"
@@ -23,7 +23,7 @@ static uint64_t next_random(void)
 
 static bool full(void)
 {
-	return getenv("CLOISTER_FULL") != NULL;
+	return getenv("CLOISTER_TEST_FULL") != NULL;
 }
 
 /* --- kill -9 -----------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ static void a_directory_that_flips_to_a_link_never_leads_out(void **state)
 
 int main(void)
 {
-	const char *given = getenv("CLOISTER_SEED");
+	const char *given = getenv("CLOISTER_TEST_SEED");
 	seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 2654435761u + 1;
 	print_message("# seed %llu\n", (unsigned long long)seed);
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, fx_setup, fx_teardown)
