@@ -44,8 +44,8 @@ static const char *const text_ok[] = {
 	"entity A in B::C {}; namespace B {entity C;}",
 	"entity A in B :: C {}; namespace B {entity C;}",
 	"type T = {a: T2}; type T2 = {b: E}; entity E {t: T};",
-	"namespace N { type T = Long; entity A {a: T, b: N::T}; } namespace M { entity B {a: "
-	"N::T}; }",
+	("namespace N { type T = Long; entity A {a: T, b: N::T}; } namespace M { entity B {a: "
+	 "N::T}; }"),
 };
 
 static const char *const text_bad[] = {
@@ -115,49 +115,52 @@ static const char *const json_ok[] = {
 	"{\"\":{\"entityTypes\":{\"A\":{\"annotations\":{\"a\":null}}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"annotations\":{\"a\":\"b\"}}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"enum\":[\"a\"],\"annotations\":{}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Bool\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Boolean\",\"required\":false}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Entity\",\"name\":\"A\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Extension\",\"name\":\"ipaddr\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"ipaddr\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"EntityOrCommon\",\"name\":\"A\"}},\"additionalAttributes\":false}}},"
-	"\"actions\":{}}}",
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Bool\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Boolean\",\"required\":false}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Entity\",\"name\":\"A\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Extension\",\"name\":\"ipaddr\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"ipaddr\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"EntityOrCommon\",\"name\":\"A\"}},\"additionalAttributes\":false}}},"
+	 "\"actions\":{}}}"),
 	"{\"X\":{\"entityTypes\":{},\"actions\":{},\"annotations\":{\"a\":\"b\"}}}",
 	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"appliesTo\":null,\"memberOf\":null}}}}",
 	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"attributes\":null}}}}",
-	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":[],"
-	"\"resourceTypes\":[]}}}}}",
-	"{\"X\":{\"entityTypes\":{\"A\":{}},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":["
-	"\"A\"],\"resourceTypes\":[\"X::A\"],\"context\":{\"type\":\"T\"}}}},\"commonTypes\":{"
-	"\"T\":{\"type\":\"Record\",\"attributes\":{},\"annotations\":{\"q\":\"r\"}}}}}",
+	("{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":[],"
+	 "\"resourceTypes\":[]}}}}}"),
+	("{\"X\":{\"entityTypes\":{\"A\":{}},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":"
+	 "["
+	 "\"A\"],\"resourceTypes\":[\"X::A\"],\"context\":{\"type\":\"T\"}}}},\"commonTypes\":{"
+	 "\"T\":{\"type\":\"Record\",\"attributes\":{},\"annotations\":{\"q\":\"r\"}}}}}"),
 	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\"}]},\"b\":{}}}}",
-	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"type\":null}]"
-	"},\"b\":{}}}}",
-	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"type\":"
-	"\"Action\"}]},\"b\":{}}}}",
-	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"type\":\"X::"
-	"Action\"}]},\"b\":{}}}}",
-	"{\"X\":{\"entityTypes\":{\"A\":{}},\"actions\":{},\"commonTypes\":{\"A\":{\"type\":"
-	"\"Long\"}}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{}},\"actions\":{},\"commonTypes\":{\"A\":{\"type\":"
-	"\"Long\"}}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Entity\",\"name\":\"A\"},\"b\":{\"type\":\"A\"}}}}},\"actions\":{},"
-	"\"commonTypes\":{\"A\":{\"type\":\"Long\"}}}}",
-	"{\"\":{\"entityTypes\":{},\"actions\":{},\"commonTypes\":{\"T\":{\"type\":\"Long\","
-	"\"annotations\":{\"a\":\"b\"}}}}}",
+	("{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"type\":null}"
+	 "]"
+	 "},\"b\":{}}}}"),
+	("{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"type\":"
+	 "\"Action\"}]},\"b\":{}}}}"),
+	("{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"type\":\"X::"
+	 "Action\"}]},\"b\":{}}}}"),
+	("{\"X\":{\"entityTypes\":{\"A\":{}},\"actions\":{},\"commonTypes\":{\"A\":{\"type\":"
+	 "\"Long\"}}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{}},\"actions\":{},\"commonTypes\":{\"A\":{\"type\":"
+	 "\"Long\"}}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Entity\",\"name\":\"A\"},\"b\":{\"type\":\"A\"}}}}},\"actions\":{},"
+	 "\"commonTypes\":{\"A\":{\"type\":\"Long\"}}}}"),
+	("{\"\":{\"entityTypes\":{},\"actions\":{},\"commonTypes\":{\"T\":{\"type\":\"Long\","
+	 "\"annotations\":{\"a\":\"b\"}}}}}"),
 	"{}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Record\",\"attributes\":{\"b\":{\"type\":\"Long\",\"annotations\":{\"z\":\"q\"}"
-	"}}}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Long\",\"annotations\":{\"if\":\"x\"}}}}}},\"actions\":{}}}",
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Record\",\"attributes\":{\"b\":{\"type\":\"Long\",\"annotations\":{\"z\":"
+	 "\"q\"}"
+	 "}}}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Long\",\"annotations\":{\"if\":\"x\"}}}}}},\"actions\":{}}}"),
 };
 
 static const char *const json_bad[] = {
@@ -167,33 +170,36 @@ static const char *const json_bad[] = {
 	"{\"\":{\"entityTypes\":{\"A\":{\"annotations\":null}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"annotations\":{\"a b\":\"b\"}}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"enum\":[]}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"enum\":[\"a\"],\"shape\":{\"type\":\"Record\","
-	"\"attributes\":{}}}},\"actions\":{}}}",
+	("{\"\":{\"entityTypes\":{\"A\":{\"enum\":[\"a\"],\"shape\":{\"type\":\"Record\","
+	 "\"attributes\":{}}}},\"actions\":{}}}"),
 	"{\"\":{\"entityTypes\":{\"A\":{\"enum\":null}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"enum\":[\"a\"], \"memberOfTypes\":[]}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\"}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Long\",\"required\":null}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Long\",\"name\":\"x\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Long\",\"foo\":\"x\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Entity\",\"name\":\"Long\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Extension\",\"name\":\"ip\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"A\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"EntityOrCommon\",\"name\":\"A\"}},\"additionalAttributes\":true}}},\"actions\":"
-	"{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Set\",\"element\":{\"type\":\"Long\"}"
-	"}}},\"actions\":{}}}",
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Long\",\"required\":null}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Long\",\"name\":\"x\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Long\",\"foo\":\"x\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Entity\",\"name\":\"Long\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Extension\",\"name\":\"ip\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"A\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"EntityOrCommon\",\"name\":\"A\"}},\"additionalAttributes\":true}}},"
+	 "\"actions\":"
+	 "{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Set\",\"element\":{\"type\":"
+	 "\"Long\"}"
+	 "}}},\"actions\":{}}}"),
 	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"T\"}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Set\",\"element\":{\"type\":\"Long\",\"required\":false}}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Set\"}}}}},\"actions\":{}}}",
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Set\",\"element\":{\"type\":\"Long\",\"required\":false}}}}}},\"actions\":{}}"
+	 "}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Set\"}}}}},\"actions\":{}}}"),
 	"{\"\":{\"entityTypes\":{\"A\":{\"foo\":1}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{}}}",
 	"{\"\":{\"actions\":{}}}",
@@ -205,38 +211,40 @@ static const char *const json_bad[] = {
 	"{\"X\":{\"entityTypes\":{\" a\":{}},\"actions\":{}}}",
 	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"attributes\":{}}}}}",
 	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":[]}}}}}",
-	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":null,"
-	"\"resourceTypes\":[]}}}}}",
-	"{\"X\":{\"entityTypes\":{\"A\":{}},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":["
-	"\"A\"],\"resourceTypes\":[\"X::A\"],\"context\":null}}}}}",
-	"{\"X\":{\"entityTypes\":{\"A\":{}},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":["
-	"\"A\"],\"resourceTypes\":[\"X::A\"],\"context\":{\"type\":\"Record\",\"attributes\":{}},"
-	"\"foo\":1}}}}}",
-	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"type\":\"X "
-	":: Action\"}]},\"b\":{}}}}",
+	("{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":null,"
+	 "\"resourceTypes\":[]}}}}}"),
+	("{\"X\":{\"entityTypes\":{\"A\":{}},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":"
+	 "["
+	 "\"A\"],\"resourceTypes\":[\"X::A\"],\"context\":null}}}}}"),
+	("{\"X\":{\"entityTypes\":{\"A\":{}},\"actions\":{\"a\":{\"appliesTo\":{\"principalTypes\":"
+	 "["
+	 "\"A\"],\"resourceTypes\":[\"X::A\"],\"context\":{\"type\":\"Record\",\"attributes\":{}},"
+	 "\"foo\":1}}}}}"),
+	("{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"type\":\"X "
+	 ":: Action\"}]},\"b\":{}}}}"),
 	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[\"b\"]},\"b\":{}}}}",
-	"{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"foo\":1}]},"
-	"\"b\":{}}}}",
+	("{\"X\":{\"entityTypes\":{},\"actions\":{\"a\":{\"memberOf\":[{\"id\":\"b\",\"foo\":1}]},"
+	 "\"b\":{}}}}"),
 	"{\"\":{\"entityTypes\":{},\"actions\":{},\"commonTypes\":{\"Bool\":{\"type\":\"Long\"}}}}",
-	"{\"\":{\"entityTypes\":{},\"actions\":{},\"commonTypes\":{\"T\":{\"type\":\"Long\","
-	"\"foo\":1}}}}",
+	("{\"\":{\"entityTypes\":{},\"actions\":{},\"commonTypes\":{\"T\":{\"type\":\"Long\","
+	 "\"foo\":1}}}}"),
 	"{\"\":{\"entityTypes\":{},\"actions\":{},\"commonTypes\":null}}",
 	"[]",
 	"{\"\":null}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"memberOfTypes\":[\"B::C\"]}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"memberOfTypes\":[\"if\"]}},\"actions\":{}}}",
 	"{\"\":{\"entityTypes\":{\"A\":{\"memberOfTypes\":[\" A\"]}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Set\",\"element\":{\"type\":\"Long\",\"annotations\":{\"a\":\"b\"}}}}}}},"
-	"\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"Long\",\"additionalAttributes\":false}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
-	"\"type\":\"if\"}}}}},\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"tags\":{\"type\":\"Long\",\"annotations\":{}}}},"
-	"\"actions\":{}}}",
-	"{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{},"
-	"\"annotations\":{}}}},\"actions\":{}}}",
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Set\",\"element\":{\"type\":\"Long\",\"annotations\":{\"a\":\"b\"}}}}}}},"
+	 "\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"Long\",\"additionalAttributes\":false}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{\"a\":{"
+	 "\"type\":\"if\"}}}}},\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"tags\":{\"type\":\"Long\",\"annotations\":{}}}},"
+	 "\"actions\":{}}}"),
+	("{\"\":{\"entityTypes\":{\"A\":{\"shape\":{\"type\":\"Record\",\"attributes\":{},"
+	 "\"annotations\":{}}}},\"actions\":{}}}"),
 };
 
 typedef int from_fn(
