@@ -48,9 +48,13 @@ static int step_down(int dir, const char *name, bool last, int *ret_fd, struct e
 {
 	struct stat st;
 	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (last ? O_NOFOLLOW : 0);
-	if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-		return err_sys(err, errno, "making a directory of the state");
-	if (fs_lstat(dir, name, &st) < 0)
+	int missing = fs_lstat(dir, name, &st);
+	if (missing && errno == ENOENT) {
+		if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+			return err_sys(err, errno, "making a directory of the state");
+		missing = fs_lstat(dir, name, &st);
+	}
+	if (missing)
 		return err_sys(err, errno, "looking for a directory of the state");
 	if (last && S_ISLNK(st.st_mode))
 		return err_set(err, ERR_DENIED, "a directory of the state is a symbolic link");
@@ -157,10 +161,14 @@ int state_open(
 
 int state_subdir(int dir_fd, const char *name, int *ret_fd, struct err *err)
 {
+	static const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 	struct stat st;
-	if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
-		return err_sys(err, errno, "making the directory '%s' of the state", name);
-	_cleanup_close_ int fd = fs_open(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	_cleanup_close_ int fd = fs_open(dir_fd, name, flags, 0);
+	if (fd < 0 && errno == ENOENT) {
+		if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
+			return err_sys(err, errno, "making the directory '%s' of the state", name);
+		fd = fs_open(dir_fd, name, flags, 0);
+	}
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
 		return err_set(err, ERR_DENIED, "'%s' of the state is not a directory", name);
 	if (fd < 0 || fstat(fd, &st) < 0)
