@@ -196,17 +196,27 @@ static int run(struct supervisor *s, struct err *err)
 	return err->code == ERR_UNAVAILABLE && err->sys == 0 ? 0 : r;
 }
 
+static bool take_arguments(struct supervisor *s, int argc, char **argv)
+{
+	if (argc != 1 + ARGUMENTS)
+		return false;
+	int64_t abi = process_argument(argv[1], 1000);
+	int64_t workers = process_argument(argv[2], WORKERS_MAX);
+	int64_t keep_stderr = process_argument(argv[5], 1);
+	s->landlock_abi = (int)abi;
+	s->max_workers = (unsigned)workers;
+	s->memory = argv[3];
+	s->cpu_s = argv[4];
+	s->keep_stderr = keep_stderr == 1;
+	return abi >= 0 && workers >= 0 && keep_stderr >= 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct supervisor s;
 	struct err err;
-	if (argc != 1 + ARGUMENTS)
+	if (!take_arguments(&s, argc, argv))
 		return 2;
-	s.landlock_abi = atoi(argv[1]);
-	s.max_workers = MIN((unsigned)atoi(argv[2]), (unsigned)WORKERS_MAX);
-	s.memory = argv[3];
-	s.cpu_s = argv[4];
-	s.keep_stderr = atoi(argv[5]) != 0;
 	int r = run(&s, &err);
 	if (r < 0)
 		(void)fprintf(stderr, "cloister-supervisor: %s\n", err.text);

@@ -15,6 +15,7 @@
 
 enum {
 	WORKERS_DEFAULT = 256,
+	WORKERS_MAX = 1024, /* as the supervisor has it */
 	WORKER_MEMORY_DEFAULT = 1024 * 1024 * 1024,
 	WORKER_CPU_DEFAULT = 3600,
 	END_WAIT_MS = 3000,
@@ -145,6 +146,8 @@ int tree_start(const struct tree_options *opt, struct tree **ret, struct err *er
 		return err_oom(err);
 	t->sock = t->supervisor.pidfd = -1;
 	t->max_workers = opt->max_workers ? opt->max_workers : WORKERS_DEFAULT;
+	if (t->max_workers > WORKERS_MAX)
+		return err_set(err, ERR_LIMIT, "at most %d workers", WORKERS_MAX);
 	t->leases = calloc(t->max_workers, sizeof(*t->leases));
 	if (!t->leases)
 		return err_oom(err);

@@ -72,20 +72,30 @@ _noreturn_ static void end(const struct err *err)
 	_exit(1);
 }
 
+static bool take_arguments(struct worker_rights *r, int argc, char **argv)
+{
+	if (argc != 1 + ARGUMENTS)
+		return false;
+	int64_t abi = process_argument(argv[1], 1000);
+	int64_t mounts = process_argument(argv[2], LIMIT_MOUNTS);
+	*r = (struct worker_rights){
+		.landlock_abi = (int)abi,
+		.n_mounts = (unsigned)mounts,
+		.memory = process_argument(argv[3], INT64_MAX),
+		.cpu_s = process_argument(argv[4], INT64_MAX),
+		.output = WORKER_OUTPUT_MAX,
+	};
+	return abi >= 0 && mounts >= 0 && r->memory >= 0 && r->cpu_s >= 0;
+}
+
 void worker_role(int argc, char **argv, worker_serve_fn serve)
 {
 	struct err err = {0};
 	int mount_fds[LIMIT_MOUNTS];
 	bool own_user = false;
-	if (argc != 1 + ARGUMENTS)
+	struct worker_rights rights;
+	if (!take_arguments(&rights, argc, argv))
 		_exit(2);
-	struct worker_rights rights = {
-		.landlock_abi = atoi(argv[1]),
-		.n_mounts = MIN((unsigned)atoi(argv[2]), (unsigned)LIMIT_MOUNTS),
-		.memory = atoll(argv[3]),
-		.cpu_s = atoll(argv[4]),
-		.output = WORKER_OUTPUT_MAX,
-	};
 	for (unsigned i = 0; i < rights.n_mounts; i++)
 		mount_fds[i] = WORKER_FD_MOUNTS + (int)i;
 	struct worker_host host = {.sock = WORKER_FD_CORE,

@@ -255,3 +255,16 @@ int process_undumpable(struct err *err)
 		return err_sys(err, errno, "forbidding dumps");
 	return 0;
 }
+
+int64_t process_argument(const char *text, int64_t max)
+{
+	int64_t n = 0;
+	if (!*text)
+		return -1;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9' || n > (max - (*text - '0')) / 10)
+			return -1;
+		n = 10 * n + (*text - '0');
+	}
+	return n;
+}

@@ -63,6 +63,9 @@ int packet_recv(int sock, void *p, size_t cap, int *fds, unsigned *n_fds, bool b
 /* SOCK_SEQPACKET, close-on-exec. */
 int packet_pair(int ret[2], struct err *err) _must_check_;
 
+/* A number among a program's arguments: decimal digits, at most `max`. -1: it is not. */
+int64_t process_argument(const char *text, int64_t max);
+
 /* The process cannot be traced or dumped by others of its uid. */
 int process_undumpable(struct err *err) _must_check_;
 

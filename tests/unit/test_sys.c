@@ -403,6 +403,19 @@ static void packets_are_whole_and_too_many_descriptors_are_closed(void **state)
 	close(s[1]);
 }
 
+static void arguments_are_plain_numbers_within_their_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(process_argument("0", 10), 0);
+	assert_int_equal(process_argument("10", 10), 10);
+	assert_int_equal(process_argument("9223372036854775807", INT64_MAX), INT64_MAX);
+	static const char *const bad[] = {
+		"", "11", "-1", "+1", " 1", "1x", "0x1", "99999999999999999999"};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(process_argument(bad[i], 10), -1);
+	assert_int_equal(process_argument("9223372036854775808", INT64_MAX), -1);
+}
+
 int main(void)
 {
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -418,6 +431,7 @@ int main(void)
 		cmocka_unit_test(a_started_process_has_only_the_given_descriptors_and_environment),
 		cmocka_unit_test(a_missing_executable_is_an_error_of_the_start),
 		cmocka_unit_test(a_process_dies_when_its_starter_does),
+		cmocka_unit_test(arguments_are_plain_numbers_within_their_limit),
 		cmocka_unit_test(packets_are_whole_and_too_many_descriptors_are_closed),
 	};
 	return cmocka_run_group_tests_name("sys", tests, NULL, NULL);
