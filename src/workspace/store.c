@@ -52,29 +52,34 @@ static int open_file(int dir_fd, const char *name, int *ret_fd, struct err *err)
 	return 0;
 }
 
-static void read_boot_id(char out[STORE_BOOT_ID + 4])
+/*
+ * Read once: it cannot change while this process lives, and core can no longer open it after
+ * core_restrict(). Without it every open counts as a new boot: slower, never wrong.
+ */
+static char boot_id[STORE_BOOT_ID + 4];
+static pthread_once_t boot_id_once = PTHREAD_ONCE_INIT;
+
+static void read_boot_id(void)
 {
-	memset(out, 0, STORE_BOOT_ID + 4);
 	_cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	/* Without it every open counts as a new boot: slower, never wrong. */
-	if (fd < 0 || fs_read(fd, out, STORE_BOOT_ID, 0) != STORE_BOOT_ID)
-		memset(out, 0, STORE_BOOT_ID + 4);
+	if (fd < 0 || fs_read(fd, boot_id, STORE_BOOT_ID, 0) != STORE_BOOT_ID)
+		memset(boot_id, 0, sizeof(boot_id));
 }
 
 bool store_same_boot(const struct store *s)
 {
-	char boot[STORE_BOOT_ID + 4];
-	read_boot_id(boot);
-	return boot[0] && memcmp(boot, s->st->boot, sizeof(boot)) == 0;
+	(void)pthread_once(&boot_id_once, read_boot_id);
+	return boot_id[0] && memcmp(boot_id, s->st->boot, sizeof(boot_id)) == 0;
 }
 
 void store_set_boot(struct store *s)
 {
-	read_boot_id(s->st->boot);
+	(void)pthread_once(&boot_id_once, read_boot_id);
+	memcpy(s->st->boot, boot_id, sizeof(boot_id));
 }
 
-/* Under the lock: a new page gets its first content, the magic last. It says nothing of a boot: where
- * a power cut took the page and left the log, that has to be played. */
+/* Under the lock: a new page gets its first content, the magic last. It says nothing of a boot:
+ * where a power cut took the page and left the log, that has to be played. */
 static int init_state(struct store *s, struct err *err)
 {
 	if (s->st->magic == STATE_MAGIC && s->st->version == STATE_VERSION)
