@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define VERB(w, function, args, sentence)                                                          \
 	{.word = #w, .arguments = args, .help = sentence, .run = function},
@@ -59,19 +60,15 @@ int cli_parse(struct cli *c, const struct option *own, int argc, char **argv, st
 	struct err *err)
 {
 	enum { OWN_MAX = 32 };
-	struct option table[COMMON_OPTIONS + OWN_MAX + 1];
-	unsigned n = COMMON_OPTIONS;
-	common_options(c, table);
+	struct option table[OWN_MAX + COMMON_OPTIONS + 1];
+	unsigned n = 0;
+	/* Its own first: what a verb calls --json may be something else. */
 	for (; own && own->name; own++) {
-		BUG_ON(n == COMMON_OPTIONS + OWN_MAX);
+		BUG_ON(n == OWN_MAX);
 		table[n++] = *own;
 	}
-	table[n] = (struct option)OPTION_END;
-	int r = options_parse(table, argc, argv, take_setting, c, ret, err);
-	if (r == 0 && c->session && c->workspace)
-		r = err_set(
-			err, ERR_INVALID_ARGUMENT, "--session and --workspace exclude each other");
-	return r;
+	common_options(c, table + n);
+	return options_parse(table, argc, argv, take_setting, c, ret, err);
 }
 
 /* What was wrong and what would be right, made harmless for a terminal. */
@@ -112,6 +109,11 @@ static int run(int argc, char **argv, struct err *err)
 int main(int argc, char **argv)
 {
 	struct err err = {.code = ERR_OK};
+	size_t seed = 0;
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* Now, since jansson would read /dev/urandom at the first object, which core no longer may
+	 * then: without it names could be chosen to collide. */
+	if (getrandom(&seed, sizeof(seed), 0) == (ssize_t)sizeof(seed))
+		json_object_seed(seed);
 	return run(argc, argv, &err) < 0 ? complain(&err) : 0;
 }

@@ -208,6 +208,9 @@ static int set_up_calls(struct setup *s, const struct cli *c, struct err *err)
 		(void)err_set(err, ERR_INVALID_ARGUMENT, "which session is not said");
 		return err_hint(err, "--workspace DIR for a directory of yours, or --session ID");
 	}
+	if (c->session && c->workspace)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "--session and --workspace exclude each other");
 	if ((r = start_tree(s, err)) < 0 || (r = open_state(s, err)) < 0)
 		return r;
 	if (c->workspace && (r = open_workspace_dir(s, c->workspace, err)) < 0)
@@ -258,6 +261,11 @@ void setup_free(struct setup *s)
 struct registry *setup_registry(struct setup *s)
 {
 	return s->registry;
+}
+
+int setup_base_fd(const struct setup *s)
+{
+	return s->base_fd;
 }
 
 const struct tool_env *setup_env(const struct setup *s)

@@ -25,6 +25,7 @@ void setup_free(struct setup *s); /* accepts NULL */
 DEFINE_CLEANUP(struct setup *, setup_free)
 
 struct registry *setup_registry(struct setup *s);
+int setup_base_fd(const struct setup *s); /* borrowed: below which managed workspaces are */
 const struct tool_env *setup_env(const struct setup *s);
 const char *setup_session(const struct setup *s); /* SETUP_CALLS */
 const struct principal *setup_principal(const struct setup *s);

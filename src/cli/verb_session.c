@@ -1,7 +1,8 @@
-/* cloister session create|show|list|extend|delete|sweep: the registry by hand. */
+/* cloister session create|show|list|extend|delete|fork|export|sweep: the registry by hand. */
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "codec/json_write.h"
+#include "workspace/history.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,9 @@ struct wish {
 	struct cli *c;
 	struct registry *reg;
 	const char *tenant, *id; /* the argument; NULL: none */
+	const char *second;      /* fork: the new id */
 	const char *owner, *after;
+	int base_fd; /* below which workspaces of sessions are */
 	int64_t ttl_s, limit;
 	bool has_ttl;
 };
@@ -195,6 +198,85 @@ static int sweep(struct wish *w, struct err *err)
 	return 0;
 }
 
+/* The history as a git fast-import stream on standard output. */
+static int export(struct wish *w, struct err *err)
+{
+	struct session *s;
+	struct workspace *ws;
+	struct session_info info;
+	int r = need_id(w, err);
+	/* Shown first, since a session that is not there must not be created by exporting it. */
+	if (r == 0)
+		r = registry_show(w->reg, w->tenant, w->id, &info, err);
+	if (r == 0)
+		r = registry_session(w->reg, w->tenant, w->id, &s, err);
+	if (r < 0)
+		return r;
+	if ((r = session_workspace(s, &ws, err)) == 0)
+		r = history_export(ws, STDOUT_FILENO, err);
+	session_release(s);
+	return r;
+}
+
+/* The new session's directory, before anything has opened it as a workspace: what is in it when it
+ * is opened first is counted then. */
+static int open_new_directory(const struct wish *w, const char *tenant, int *ret, struct err *err)
+{
+	char path[2 * LIMIT_SESSION_ID + 4];
+	bool own = strcmp(tenant, TENANT_DEFAULT) != 0;
+	(void)snprintf(path, sizeof(path), "%s%s%s", own ? tenant : "", own ? "/" : "", w->second);
+	*ret = openat(w->base_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *ret < 0 ? err_sys(err, errno, "opening the new session's directory") : 0;
+}
+
+static int fork_into(
+	const struct wish *w, struct session *from, struct session *to, struct err *err)
+{
+	struct workspace *ws;
+	struct fork_result done;
+	struct session_info info;
+	_cleanup_close_ int fd = -1;
+	int r = session_workspace(from, &ws, err);
+	if (r == 0)
+		r = open_new_directory(w, session_tenant(to), &fd, err);
+	if (r == 0)
+		r = workspace_fork(ws, fd, &done, err);
+	if (r == 0)
+		r = session_workspace(to, &ws, err);
+	if (r < 0)
+		return r;
+	session_info(to, &info);
+	print_info(w->c, &info);
+	return 0;
+}
+
+static int fork_session(struct wish *w, struct err *err)
+{
+	struct session *from = NULL, *to = NULL;
+	struct session_info info;
+	struct session_spec spec = {.tenant = w->tenant, .id = w->second, .owner = w->owner};
+	int r = need_id(w, err);
+	if (r == 0 && !w->second)
+		r = err_set(err, ERR_INVALID_ARGUMENT, "fork takes a session's id and the new one");
+	if (r == 0)
+		r = registry_show(w->reg, w->tenant, w->id, &info, err);
+	if (r == 0)
+		r = registry_session(w->reg, w->tenant, w->id, &from, err);
+	if (r < 0)
+		return r;
+	spec.role = info.role;
+	if ((r = registry_create(w->reg, &spec, &to, err)) == 0) {
+		struct err why;
+		r = fork_into(w, from, to, err);
+		session_release(to);
+		/* Half a copy is no session. */
+		if (r < 0 && registry_delete(w->reg, w->tenant, w->second, &why) < 0)
+			r = err_wrap(err, "the half copy stays (%s)", err_info(why.code)->name);
+	}
+	session_release(from);
+	return r;
+}
+
 static const struct {
 	const char *word;
 	int (*run)(struct wish *w, struct err *err);
@@ -204,6 +286,8 @@ static const struct {
 	{"list", list},
 	{"extend", extend},
 	{"delete", drop},
+	{"fork", fork_session},
+	{"export", export},
 	{"sweep", sweep},
 };
 
@@ -217,11 +301,12 @@ static int run(struct wish *w, const char *word, struct err *err)
 		if (r < 0)
 			return r;
 		w->reg = setup_registry(s);
+		w->base_fd = setup_base_fd(s);
 		w->tenant = w->c->tenant;
 		return subcommands[i].run(w, err);
 	}
 	(void)err_set(err, ERR_INVALID_ARGUMENT, "session has no subcommand '%.64s'", word);
-	return err_hint(err, "create, show, list, extend, delete, sweep");
+	return err_hint(err, "create, show, list, extend, delete, fork, export, sweep");
 }
 
 int verb_session(
@@ -240,10 +325,11 @@ int verb_session(
 	int r = cli_parse(c, own, argc, argv, &a, err);
 	if (r < 0)
 		return r;
-	if (a.n < 1 || a.n > 2)
+	if (a.n < 1 || a.n > 3)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"session takes a subcommand and the id of a session");
 	w.has_ttl = w.ttl_s >= 0;
 	w.id = a.n > 1 ? a.v[1] : c->session;
+	w.second = a.n > 2 ? a.v[2] : NULL;
 	return run(&w, a.v[0], err);
 }
