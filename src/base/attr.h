@@ -8,6 +8,11 @@
 #ifndef CLOISTER_BASE_ATTR_H
 #define CLOISTER_BASE_ATTR_H
 
+#ifndef CLOISTER_ALLOW_BANNED /* tests and benchmarks may be careless with what they made          \
+				 themselves */
+#	include "base/banned.h"
+#endif
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>

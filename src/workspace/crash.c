@@ -22,7 +22,7 @@ void crash_point(enum crash_point p)
 	size_t n = strcspn(at, ":");
 	if (strlen(names[p]) != n || memcmp(names[p], at, n) != 0)
 		return;
-	int want = at[n] == ':' ? atoi(at + n + 1) : 1;
+	long want = at[n] == ':' ? strtol(at + n + 1, NULL, 10) : 1;
 	if (atomic_fetch_add(&hits, 1) + 1 == want)
 		(void)kill(getpid(), SIGKILL);
 }
