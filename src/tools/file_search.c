@@ -99,7 +99,7 @@ static const struct field result[] = {
 	{.name = "matches",
 		.type = FIELD_ARRAY,
 		.items = &(const struct field){.type = FIELD_OBJECT, .items = match_fields},
-		.help = "In byte order of paths."},
+		.help = "The files of a directory before its subdirectories, each in byte order."},
 	{.name = "matches_found", .type = FIELD_INT, .help = "How many matching lines are listed."},
 	{.name = "files_scanned", .type = FIELD_INT, .help = "Files that were read."},
 	{.name = "files_matched", .type = FIELD_INT, .help = "Files with a match."},
