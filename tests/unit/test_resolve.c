@@ -261,8 +261,8 @@ static void odd_names_are_bytes(void **state)
 	struct node n;
 	struct err e;
 	static const char *const names[] = {"new\nline", "\xff\xfe",
-		"\xe2\x80\xae"
-		"rtl",
+		("\xe2\x80\xae"
+		 "rtl"),
 		"\xe2\x80\x8b", "a b", "-rf", "~", "$HOME", "*", "PLAIN", "con"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		fx_put(o->f, v, names[i], "odd");
