@@ -70,6 +70,23 @@ int ced_uid_from_text(
 	return ced_parse_uid(&s, text, n, ret);
 }
 
+static bool is_string(const struct ced_json *j)
+{
+	return j && j->kind == CED_JSON_STRING;
+}
+
+static bool looks_like_entity(const struct ced_json *j)
+{
+	return is_string(ced_json_get(j, "type")) && is_string(ced_json_get(j, "id"));
+}
+
+static bool looks_like_extension(const struct ced_json *j)
+{
+	const struct ced_json *args = ced_json_get(j, "args");
+	return is_string(ced_json_get(j, "fn")) &&
+	       (ced_json_get(j, "arg") || (args && args->kind == CED_JSON_ARRAY));
+}
+
 int ced_escape_of(const struct ced_reader *r, const struct ced_json *j, enum ced_escape *ret,
 	const struct ced_json **ret_inner)
 {
@@ -78,11 +95,11 @@ int ced_escape_of(const struct ced_reader *r, const struct ced_json *j, enum ced
 		return 0;
 	const struct ced_member *m = &j->u.members[0];
 	*ret_inner = &m->value;
-	if (ced_slice_is(m->key, "__entity"))
+	if (ced_slice_is(m->key, "__entity") && looks_like_entity(&m->value))
 		*ret = CED_ESCAPE_ENTITY;
-	else if (ced_slice_is(m->key, "__extn"))
+	else if (ced_slice_is(m->key, "__extn") && looks_like_extension(&m->value))
 		*ret = CED_ESCAPE_EXTENSION;
-	else if (ced_slice_is(m->key, "__expr"))
+	else if (ced_slice_is(m->key, "__expr") && is_string(&m->value))
 		return ced_fail(r->err, CEDAR_E_SYNTAX, m->pos,
 			"the escape __expr is no longer part of the language");
 	return 0;

@@ -5,7 +5,8 @@
 #include "cedar/entities.h"
 #include "cedar/ext.h"
 
-/* The escapes that JSON values have. An object is one only when it has no other member. */
+/* The escapes that JSON values have. An object is one only when it has no other member and holds
+ * what the escape needs; otherwise it is an ordinary record. */
 enum ced_escape { CED_ESCAPE_NONE, CED_ESCAPE_ENTITY, CED_ESCAPE_EXTENSION };
 
 /* Which escape `j` is, with what it holds; `__expr` is refused. */

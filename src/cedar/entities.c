@@ -5,6 +5,7 @@
  * parents before children, without recursion.
  */
 #include "cedar/data.h"
+#include "cedar/parse.h"
 
 #include <stdlib.h>
 
@@ -389,6 +390,20 @@ static int read_parents(
 	return 0;
 }
 
+/* Actions descend from actions only. */
+static int check_action_parents(
+	const struct ced_entities_builder *b, const struct ced_entity *e, struct ced_pos pos)
+{
+	if (!ced_is_action_type(e->uid.type))
+		return 0;
+	for (uint32_t i = 0; i < e->parent_count; i++)
+		if (!ced_is_action_type(e->parents[i]->type))
+			return ced_fail(b->r.err, CEDAR_E_SYNTAX, pos,
+				"the action %.100s::\"%.100s\" has a parent that is no action",
+				e->uid.type->text, e->uid.id->text);
+	return 0;
+}
+
 static int read_entity(
 	struct ced_entities_builder *b, const struct ced_guide *guide, const struct ced_json *j)
 {
@@ -408,6 +423,8 @@ static int read_entity(
 		code = read_fields(b, guide, id, true, ced_json_get(j, "tags"), &e.tags);
 	if (code == 0)
 		code = read_parents(b, parents, &e);
+	if (code == 0)
+		code = check_action_parents(b, &e, parents->pos);
 	if (code == 0 && guide && guide->entity)
 		code = guide->entity(guide->ctx, &b->r, &e, j->pos);
 	return code < 0 ? code : ced_entities_add(b, &e, j->pos);

@@ -373,10 +373,11 @@ static int scope_entity(const struct ced_source *s, const struct ced_json *j, en
 static int scope_is(const struct ced_source *s, const struct ced_json *j, enum ced_var var,
 	struct ced_scope *scope)
 {
+	/* The other scopes ignore what they do not know; the official reader refuses it here. */
+	static const char *const want[] = {"op", "entity_type", NULL}, *const may[] = {"in", NULL};
 	const struct ced_json *type = ced_json_get(j, "entity_type"), *in = ced_json_get(j, "in");
-	if (!type)
-		return ced_fail(s->err, CEDAR_E_SYNTAX, j->pos,
-			"the scope of %s lacks its \"entity_type\"", ced_var_name[var]);
+	if (ced_json_members(j, "an `is` scope", want, may, s->err) < 0)
+		return -1;
 	scope->op = in ? CED_SCOPE_IS_IN : CED_SCOPE_IS;
 	scope->type = type_of(s, type);
 	if (!scope->type)

@@ -456,6 +456,9 @@ static void entities_that_are_none(void **state)
 		const char *json;
 		int code;
 	} bad[] = {{"{}", CEDAR_E_SYNTAX}, {"[{}]", CEDAR_E_SYNTAX},
+		{"[{\"uid\":{\"type\":\"N::Action\",\"id\":\"a\"},\"attrs\":{},\"parents\":[{"
+		 "\"type\":\"U\",\"id\":\"a\"}]}]",
+			CEDAR_E_SYNTAX},
 		{"[{\"uid\":\"U::\\\"a\\\"\",\"attrs\":{},\"parents\":[]}]", CEDAR_E_SYNTAX},
 		{"[{\"uid\":{\"type\":\"U\",\"id\":\"a\"},\"parents\":[]}]", CEDAR_E_SYNTAX},
 		{"[{\"uid\":{\"type\":\"U\",\"id\":\"a\"},\"attrs\":{}}]", CEDAR_E_SYNTAX},
@@ -522,12 +525,17 @@ static void equal_entities_merge_and_escapes_are_exact(void **state)
 	cedar_entities *e = entities_of(json);
 	assert_int_equal(cedar_entities_count(e), 1);
 	cedar_entities_free(e);
-	/* With a further member an escape is an ordinary record. */
+	/* With a further member, or without what it needs, an escape is an ordinary record. */
 	cedar_policies *p = policies_of(
 		"permit(principal,action,resource) when { context.e.x == 1 && "
-		"context.e[\"__entity\"].type == \"U\" && context.o == ip(\"1.1.1.1\") };");
-	cedar_request *r = request_of("{\"e\":{\"__entity\":{\"type\":\"U\",\"id\":\"a\"},\"x\":1},"
-				      "\"o\":{\"__extn\":{\"fn\":\"ip\",\"arg\":\"1.1.1.1\"}}}");
+		"context.e[\"__entity\"].type == \"U\" && context.o == ip(\"1.1.1.1\") && "
+		"context.f has __entity.type && context.g == {__extn: {fn: 1, arg: 2}} && "
+		"context.h == {__expr: 1} };");
+	cedar_request *r =
+		request_of("{\"e\":{\"__entity\":{\"type\":\"U\",\"id\":\"a\"},\"x\":1},"
+			   "\"f\":{\"__entity\":{\"type\":\"U\",\"id\":1}},"
+			   "\"g\":{\"__extn\":{\"fn\":1,\"arg\":2}},\"h\":{\"__expr\":1},"
+			   "\"o\":{\"__extn\":{\"fn\":\"ip\",\"arg\":\"1.1.1.1\"}}}");
 	cedar_answer *a = cedar_answer_new(NULL);
 	assert_int_equal(cedar_decide(p, NULL, r, NULL, a), 0);
 	assert_int_equal(cedar_answer_decision(a), CEDAR_ALLOW);
@@ -746,6 +754,12 @@ static void policy_sets_in_json_that_are_none(void **state)
 		{"{\"templates\":{\"a\":" TEMPLATE
 		 "},\"templateLinks\":[{\"templateId\":\"a\",\"newId\":\"b\","
 		 "\"values\":{\"?principal\":{\"type\":\"U\",\"id\":\"x\"}}}]}",
+			0},
+		{"{\"staticPolicies\":{\"a\":{" HEAD
+		 ",\"principal\":{\"op\":\"is\",\"entity_type\":\"U\","
+		 "\"x\":1}}}}",
+			CEDAR_E_SYNTAX},
+		{"{\"staticPolicies\":{\"a\":{" HEAD ",\"principal\":{\"op\":\"all\",\"x\":1}}}}",
 			0},
 		{"{\"nope\":{}}", CEDAR_E_SYNTAX},
 		{"{\"staticPolicies\":{\"a\":{" HEAD ",\"principal\":{\"op\":\"All\"},\"x\":1}}}",
