@@ -303,7 +303,7 @@ static int find_twice(const struct ced_member *m, size_t n, const struct ced_mem
 static int close_object(struct reader *r, size_t base, struct ced_json *ret)
 {
 	size_t n = r->open_count - base;
-	const struct ced_member *twice = NULL;
+	const struct ced_member *twice = NULL, *first = n ? &r->open[base] : NULL;
 	if (find_twice(r->open ? r->open + base : NULL, n, &twice) < 0)
 		return ced_fail_memory(r->err);
 	if (twice)

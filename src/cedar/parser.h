@@ -47,6 +47,12 @@ const struct ced_name *ced_p_take_name(struct ced_parser *p, const char *what);
 /* Onto the stack of open lists. */
 int ced_p_push(struct ced_parser *p, const struct ced_name *key, const struct ced_expr *value);
 
+/* What was pushed since there were `base` elements. */
+static inline const struct ced_entry *ced_p_since(const struct ced_parser *p, size_t base)
+{
+	return p->open_count > base ? &p->open[base] : NULL;
+}
+
 /* A::B; A::B::"id"; the same from the '::' after its first name. */
 const struct ced_name *ced_p_type(struct ced_parser *p);
 const struct ced_uid *ced_p_uid(struct ced_parser *p);
