@@ -2,7 +2,8 @@
  * The port to a session's worker: who interprets patterns and YAML.
  *
  * Tools see this port only; what stands behind it (daemon/worker_client.h, a process with nothing
- * but read-only descriptors) is bound through `ops`. No function but worker_wait() blocks.
+ * but read-only descriptors) is bound through `ops`. No function but worker_wait() blocks. All
+ * workers of a tree are used from one thread.
  *
  * A job is copied when it is submitted (texts copied, descriptors duplicated), runs alone, and has
  * one answer, taken once. A worker that dies, hangs past the job's deadline or answers nonsense is

@@ -20,7 +20,7 @@
 
 enum {
 	DEADLINE_DEFAULT_MS = 60000,
-	DEATH_WAIT_MS = 250, /* for the supervisor to say how a worker ended */
+	DEATH_WAIT_MS = 1000, /* for the supervisor to say how a worker ended */
 	HELD_BYTES_MAX = SEARCH_ANSWER_BYTES + 2 * MSG_PACKET_MAX,
 };
 

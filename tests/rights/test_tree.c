@@ -328,7 +328,7 @@ static void a_worker_killed_while_idle_is_replaced_without_a_word(void **state)
 		assert_search_works();
 		pid_t pid = worker_pid();
 		assert_int_equal(kill(pid, SIGKILL), 0);
-		assert_true(gone_within(pid, 2000));
+		assert_true(gone_within(pid, 10000));
 		assert_search_works();
 	}
 }
@@ -344,8 +344,8 @@ static void a_job_past_its_deadline_is_ended(void **state)
 	pid_t pid = worker_pid();
 	int64_t begin = loop_now_ms();
 	assert_int_equal(run(&job, &a), -ERR_TIMEOUT);
-	assert_in_range(loop_now_ms() - begin, 149, 1500);
-	assert_true(gone_within(pid, 2000));
+	assert_in_range(loop_now_ms() - begin, 149, 5000);
+	assert_true(gone_within(pid, 10000));
 	assert_search_works();
 }
 
@@ -363,8 +363,8 @@ static void a_cancelled_job_stops_at_once(void **state)
 	(void)usleep(20000);
 	int64_t begin = loop_now_ms();
 	worker_cancel(w, running);
-	assert_true(loop_now_ms() - begin < 100);
-	assert_true(gone_within(pid, 2000));
+	assert_true(loop_now_ms() - begin < 1000);
+	assert_true(gone_within(pid, 10000));
 	assert_int_equal(worker_wait(w, queued, &a, &e), 1);
 	worker_answer_free(a);
 	assert_int_equal(worker_take(w, running, &a, &e), -ERR_INVALID_ARGUMENT);
@@ -430,7 +430,7 @@ static void without_its_supervisor_nothing_runs_and_core_is_told(void **state)
 	assert_search_works();
 	pid_t pid = worker_pid();
 	assert_int_equal(kill(tree_supervisor_pid(tree), SIGKILL), 0);
-	assert_true(gone_within(pid, 2000));
+	assert_true(gone_within(pid, 10000));
 	assert_int_equal(run(&job, &a), -ERR_UNAVAILABLE);
 	assert_non_null(strstr(e.text, "supervisor"));
 	assert_int_equal(run(&job, &a), -ERR_UNAVAILABLE);
@@ -500,8 +500,8 @@ static void nothing_outlives_a_killed_core(void **state)
 		(void)usleep(i * 1000);
 		assert_int_equal(kill(core, SIGKILL), 0);
 		waitpid(core, NULL, 0);
-		assert_true(gone_within(p.supervisor, 2000));
-		assert_true(gone_within(p.worker, 2000));
+		assert_true(gone_within(p.supervisor, 10000));
+		assert_true(gone_within(p.worker, 10000));
 	}
 }
 
@@ -512,7 +512,7 @@ static void an_orderly_end_leaves_nothing_either(void **state)
 	pid_t pid = worker_pid(), supervisor = tree_supervisor_pid(tree);
 	worker_free(w);
 	w = NULL;
-	assert_true(gone_within(pid, 2000));
+	assert_true(gone_within(pid, 10000));
 	tree_free(tree);
 	tree = NULL;
 	assert_true(is_gone(supervisor));

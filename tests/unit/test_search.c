@@ -519,10 +519,11 @@ static void literals_are_found_where_memmem_finds_them(void **state)
 	}
 }
 
+/* CPU time, since the machine may be busy with something else. */
 static double seconds_since(const struct timespec *t)
 {
 	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (double)(now.tv_sec - t->tv_sec) + (double)(now.tv_nsec - t->tv_nsec) / 1e9;
 }
 
@@ -553,7 +554,7 @@ static void no_pattern_takes_more_than_linear_time(void **state)
 			struct search_query q = query(literals[i]);
 			q.ignore_case = icase;
 			q.max_ms = 20000;
-			clock_gettime(CLOCK_MONOTONIC, &t);
+			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 			_cleanup_answer_ struct answer a = run(&q);
 			assert_int_equal(a.stats.stop, a.n ? SEARCH_ANSWER : SEARCH_COMPLETE);
 			assert_true(seconds_since(&t) < 10);
@@ -563,7 +564,7 @@ static void no_pattern_takes_more_than_linear_time(void **state)
 		struct search_query q = query(expressions[i]);
 		q.regex = true;
 		q.max_ms = 1000;
-		clock_gettime(CLOCK_MONOTONIC, &t);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 		_cleanup_answer_ struct answer a = run(&q);
 		assert_true(a.r == 0 || e.code == ERR_INVALID_ARGUMENT);
 		assert_true(seconds_since(&t) < 5);
@@ -755,7 +756,7 @@ static void budgets_of_bytes_time_and_size_are_kept(void **state)
 	q.regex = true;
 	q.max_ms = 1;
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	_cleanup_answer_ struct answer timed = run(&q);
 	assert_true(seconds_since(&t) < 3);
 	(void)timed;
