@@ -130,6 +130,11 @@ static int hex_digit(char c)
 bool name_unescape(struct buf *b, struct str text)
 {
 	size_t start = b->len;
+	if (text.n == 0 || !memchr(text.p, '\\', text.n)) {
+		if (text.n)
+			buf_put(b, text.p, text.n);
+		return !b->failed && utf8_valid(text.p, text.n);
+	}
 	for (size_t i = 0; i < text.n; i++) {
 		if (text.p[i] != '\\') {
 			buf_putc(b, text.p[i]);
@@ -150,6 +155,8 @@ bool name_unescape(struct buf *b, struct str text)
 	if (b->failed)
 		return false;
 	name_escape(&again, (struct str){buf_str(b) + start, b->len - start});
+	if (again.no_memory)
+		b->failed = b->no_memory = true;
 	return !again.failed && str_eq((struct str){buf_str(&again), again.len}, text);
 }
 

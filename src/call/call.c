@@ -67,23 +67,39 @@ static void put_error(struct call *c)
 	jw_close(b, '}');
 }
 
-/* A refusal says nothing but the refusal: what the handler had written so far goes. */
-static void finish(struct call *c)
+static void put_end(struct call *c)
 {
 	struct buf *b = &c->tc.result;
-	if (c->err.code != ERR_OK || buf_check(b, "the result", &c->err) < 0) {
-		buf_clear(b);
-		buf_putc(b, '{');
-		jw_bool(b, "executed", false);
-		put_error(c);
-	} else {
-		jw_bool(b, "executed", true);
-	}
 	jw_cstr(b, "call_id", c->tc.id);
 	if (c->tc.env->gaps)
 		jw_cstr(b, "weaker", c->tc.env->gaps);
 	buf_putc(b, '}');
+}
+
+/* A refusal says nothing but the refusal: what the handler had written so far goes. Its room was
+ * taken when the call began. */
+static void refuse(struct call *c)
+{
+	struct buf *b = &c->tc.result;
+	buf_clear(b);
+	buf_putc(b, '{');
+	jw_bool(b, "executed", false);
+	put_error(c);
+	put_end(c);
+}
+
+/* A commit has made sure that its answer finds room, so one that fails here has changed nothing. */
+static void finish(struct call *c)
+{
+	struct buf *b = &c->tc.result;
 	c->pending = false;
+	if (c->err.code == ERR_OK) {
+		jw_bool(b, "executed", true);
+		put_end(c);
+		if (buf_check(b, "the result", &c->err) == 0)
+			return;
+	}
+	refuse(c);
 }
 
 /* --- the order of the stages --------------------------------------------------------------------
@@ -199,6 +215,10 @@ int call_start(
 	c->tc.result = buf_init(CALL_RESULT_MAX);
 	c->tc.deadline_ms =
 		call_clock_ms() + (in->timeout_ms > 0 ? in->timeout_ms : CALL_TIMEOUT_MS);
+	if (!buf_room(&c->tc.result, CALL_RESULT_TAIL)) {
+		free(c);
+		return err_oom(err);
+	}
 	*ret = c;
 	if (make_id(c->tc.id, &c->err) < 0 || accept_input(c, in) < 0)
 		finish(c);

@@ -133,6 +133,10 @@ static int publish(struct publishable *p, struct err *err)
 	int r = tc->tool->report ? tc->tool->report(tc, p->set, err) : 0;
 	if (r < 0)
 		return r;
+	/* What is said after the change must find room, or the answer would deny what happened. */
+	(void)buf_room(&tc->result, CALL_RESULT_TAIL);
+	if ((r = buf_check(&tc->result, "the result", err)) < 0)
+		return r;
 	if ((r = changeset_commit(tc->ws, take_ptr(p->set), &info, &done, err)) < 0)
 		return r;
 	report_undo(&tc->result, &done);

@@ -18,6 +18,7 @@ enum {
 	CALL_ID_CHARS = 26,
 	CALL_TIMEOUT_MS = 60 * 1000,
 	CALL_RESULT_MAX = 256 * 1024 * 1024,
+	CALL_RESULT_TAIL = 4096,    /* more than an error, or what is said after a commit, takes */
 	CALL_CONFLICT_RETRIES = 64, /* a commit that lost a race is prepared anew, until the
 				       deadline at the latest */
 };

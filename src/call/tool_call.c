@@ -98,6 +98,8 @@ static int path_bytes(const char *text, struct buf *ret, struct err *err)
 {
 	if (name_unescape(ret, str_of(text)))
 		return 0;
+	if (ret->no_memory)
+		return err_oom(err);
 	if (ret->failed)
 		return err_set(err, ERR_PATH_INVALID, "the path is longer than %d bytes",
 			LIMIT_PATH_BYTES);
