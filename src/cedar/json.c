@@ -304,14 +304,13 @@ static int close_object(struct reader *r, size_t base, struct ced_json *ret)
 {
 	size_t n = r->open_count - base;
 	const struct ced_member *twice = NULL, *first = n ? &r->open[base] : NULL;
-	if (find_twice(r->open ? r->open + base : NULL, n, &twice) < 0)
+	if (find_twice(first, n, &twice) < 0)
 		return ced_fail_memory(r->err);
 	if (twice)
 		return ced_fail(r->err, CEDAR_E_DUPLICATE, twice->pos,
 			"JSON: the key \"%.*s\" appears twice in one object",
 			(int)(twice->key.n < 100 ? twice->key.n : 100), twice->key.p);
-	ret->u.members =
-		ced_arena_copy(r->arena, r->open ? r->open + base : NULL, n * sizeof(*r->open));
+	ret->u.members = ced_arena_copy(r->arena, first, n * sizeof(*first));
 	return ret->u.members ? 0 : ced_arena_fail(r->arena, r->err, ret->pos);
 }
 

@@ -37,7 +37,7 @@ static const struct ced_expr *parse_set(struct ced_parser *p)
 	if (ced_p_advance(p) < 0 || parse_items(p, CED_TOKEN_RBRACKET) < 0)
 		return NULL;
 	const struct ced_expr *x = ced_expr_set(&p->s, ced_pos_join(start, p->last),
-		p->open ? ced_p_since(p, base) : NULL, (uint32_t)(p->open_count - base));
+		ced_p_since(p, base), (uint32_t)(p->open_count - base));
 	p->open_count = base;
 	return x;
 }
@@ -72,7 +72,7 @@ static const struct ced_expr *parse_record(struct ced_parser *p)
 	if (ced_p_advance(p) < 0)
 		return NULL;
 	const struct ced_expr *x = ced_expr_record(&p->s, ced_pos_join(start, p->last),
-		p->open ? ced_p_since(p, base) : NULL, (uint32_t)(p->open_count - base));
+		ced_p_since(p, base), (uint32_t)(p->open_count - base));
 	p->open_count = base;
 	return x;
 }
@@ -106,7 +106,7 @@ static const struct ced_expr *parse_call(
 	if (ced_p_advance(p) < 0 || parse_items(p, CED_TOKEN_RPAREN) < 0)
 		return NULL;
 	const struct ced_expr *x = ced_expr_call(&p->s, ced_pos_join(start, p->last), fn,
-		p->open ? ced_p_since(p, base) : NULL, (uint32_t)(p->open_count - base));
+		ced_p_since(p, base), (uint32_t)(p->open_count - base));
 	p->open_count = base;
 	return x;
 }
