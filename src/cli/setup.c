@@ -31,7 +31,7 @@ struct setup {
 	char id[LIMIT_SESSION_ID + 1], turn[32], profile[32];
 };
 
-static int load_config(struct cli *c, struct err *err)
+int setup_config(struct cli *c, struct err *err)
 {
 	int r = config_load(&c->config, c->config_file, err);
 	if (r == 0)
@@ -229,7 +229,7 @@ int setup_new(struct cli *c, enum setup_for what, struct setup **ret, struct err
 		return err_oom(err);
 	s->cli = c;
 	s->state_fd = s->base_fd = s->held_fd = s->workspace_fd = s->shared_fd = -1;
-	if ((r = load_config(c, err)) < 0)
+	if ((r = setup_config(c, err)) < 0)
 		return r;
 	if (what == SETUP_CALLS)
 		r = set_up_calls(s, c, err);

@@ -18,6 +18,9 @@ enum setup_for {
 
 struct setup;
 
+/* Read file and environment into the configuration; options were put there by cli_parse(). */
+int setup_config(struct cli *c, struct err *err) _must_check_;
+
 /* Errors name the setting or option that is wrong; those of state_open(), tree_start(),
  * registry_open(), registry_attach() and core_restrict(). */
 int setup_new(struct cli *c, enum setup_for what, struct setup **ret, struct err *err) _must_check_;

@@ -137,8 +137,8 @@ static int filter(void *ctx)
 	if (syscall(SYS_getpid) < 0)
 		return EINVAL;
 	bool refused = syscall(SYS_getuid) == -1 && errno == EPERM;
-	bool absent = syscall(SYS_getppid) == -1 && errno == ENOSYS;
-	return refused && absent ? 0 : ENOTRECOVERABLE;
+	bool unlisted = syscall(SYS_getppid) == -1 && errno == EPERM;
+	return refused && unlisted ? 0 : ENOTRECOVERABLE;
 }
 
 void probe_seccomp(struct doctor *d, struct doctor_check *c)

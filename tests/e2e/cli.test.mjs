@@ -138,6 +138,15 @@ describe("refusals and exit statuses", () => {
 	test("an unknown tool: 2", () => refused(place.run(["tools", "fly"]), 2, "unknown_tool"));
 });
 
+test("doctor says of every probe how it went", () => {
+	const r = place.run(["doctor", "--json"]);
+	const report = JSON.parse(r.out);
+	assert.equal(r.status, report.healthy ? 0 : 8, r.err);
+	assert.ok(report.checks.length > 5);
+	for (const c of report.checks) assert.match(c.outcome, /^(ok|missing|failed|skipped)$/);
+	assert.equal(report.checks.find((c) => /landlock/.test(c.name)).outcome, "ok");
+});
+
 describe("sessions", () => {
 	const session = (...args) => place.run(["session", ...args]);
 
