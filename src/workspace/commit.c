@@ -100,15 +100,36 @@ static int check_base(const struct commit *c, struct op *op, struct err *err)
 	return 0;
 }
 
+static bool is_at_or_below(const char *path, const char *dir)
+{
+	return strcmp(path, dir) == 0 || path_is_below(path, dir);
+}
+
+/* Does an operation before this one take away what is at its path now? */
+static bool is_vacated(const struct changeset *cs, unsigned i)
+{
+	const struct op *op = cs->ops[i];
+	while (i-- > 0) {
+		const struct op *o = cs->ops[i];
+		const char *gone = o->kind == CHANGE_RENAME   ? o->from
+				   : o->kind == CHANGE_DELETE ? o->path
+							      : NULL;
+		if (gone && o->mount == op->mount && is_at_or_below(op->path, gone))
+			return true;
+	}
+	return false;
+}
+
 /* A parent that somebody else has made meanwhile is as good as one that we make. */
-static bool is_made_already(const struct commit *c, const struct op *op)
+static bool is_made_already(const struct commit *c, unsigned i)
 {
 	struct stat st;
 	_cleanup_close_ int fd = -1;
+	const struct op *op = c->cs->ops[i];
 	if (!op->optional)
 		return false;
 	fd = fs_look(c->ws->mounts[op->mount].root_fd, op->path);
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && !is_vacated(c->cs, i);
 }
 
 static void make_step(struct commit *c, unsigned i)
@@ -151,7 +172,7 @@ static int check(struct commit *c, struct err *err)
 		struct op *op = c->cs->ops[i];
 		if (op->base.path && (r = check_base(c, op, err)) < 0)
 			return r;
-		if (!is_made_already(c, op))
+		if (!is_made_already(c, i))
 			make_step(c, i);
 	}
 	return quota_check(c->ws, c->store, c->bytes, c->entries, err);
