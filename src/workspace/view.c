@@ -796,6 +796,7 @@ static int rename_here(struct view *v, const struct spot *s, const struct node *
 	}
 	move_entry(from, at);
 	pin_above(v, to->mount, to->path);
+	pin_above(v, n->mount, n->path);
 	if (op->is_dir && (r = view_rekey(v, n->mount, n->path, to->path, err)) < 0)
 		return r;
 	op_append(v, take_ptr(op));
