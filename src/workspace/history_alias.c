@@ -15,6 +15,7 @@ struct alias {
 	struct identity means; /* before S; ino 0: not known */
 	uint64_t undoes;       /* S */
 	unsigned mount;
+	bool anew;  /* N made it where nothing was, so S has removed something there */
 	char *path; /* owned */
 };
 
@@ -39,8 +40,11 @@ static int add(struct aliases *a, unsigned mount, uint64_t undoes, const struct 
 	char *path = strdup(c->path);
 	if (!path)
 		return err_oom(err);
-	a->all[a->n++] =
-		(struct alias){.made = c->after, .undoes = undoes, .mount = mount, .path = path};
+	a->all[a->n++] = (struct alias){.made = c->after,
+		.undoes = undoes,
+		.mount = mount,
+		.anew = c->kind != CHANGE_REPLACE,
+		.path = path};
 	return 0;
 }
 
@@ -130,8 +134,8 @@ static void note_meant(const struct workspace *ws, struct aliases *a, uint64_t s
 		if (x->undoes != seq || x->mount != m || strncmp(x->path, path, n) != 0)
 			break;
 		const char *rest = x->path + n;
-		bool below = *rest == '/' && c->kind == CHANGE_DELETE;
-		if ((*rest == '\0' || below) && x->means.ino == 0)
+		bool removed = c->kind == CHANGE_DELETE, below = *rest == '/' && removed;
+		if ((*rest == '\0' || below) && x->anew == removed && x->means.ino == 0)
 			x->means = kept_identity(ws, m, c, rest);
 	}
 }

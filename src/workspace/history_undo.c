@@ -190,6 +190,17 @@ static int put_kept(struct step_back *b, const struct node *n, const char *kept,
 	return view_put(b->rv->v, n, s, (enum put_how)how, st->st_mode & 0777, NULL, err);
 }
 
+/* New content with another mode is one change; a replacement alone keeps the mode that is there. */
+static int put_mode_back(struct step_back *b, struct err *err)
+{
+	const struct record_change *c = b->c;
+	_cleanup_node_ struct node n = {.fd = -1};
+	if (((c->mode_before ^ c->mode_after) & 0777) == 0)
+		return 0;
+	int r = view_node_at(b->rv->v, b->mount, c->path, &n, err);
+	return r < 0 ? r : view_chmod(b->rv->v, &n, c->mode_before & 0777, err);
+}
+
 static int put_back(struct step_back *b, struct err *err)
 {
 	struct stat st;
@@ -201,7 +212,7 @@ static int put_back(struct step_back *b, struct err *err)
 	if (!S_ISREG(st.st_mode))
 		return lost(b, b->c->path, "is no file", err);
 	r = put_kept(b, &b->n, b->c->saved, &st, err);
-	return r < 0 ? as_conflict(b, b->c->path, r, err) : 0;
+	return r < 0 ? as_conflict(b, b->c->path, r, err) : put_mode_back(b, err);
 }
 
 /* The beginning of a real file: borrowed as long as descriptors are few, else copied. */
