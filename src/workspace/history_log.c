@@ -1,5 +1,6 @@
 /* The log of the history: see history_log.h. */
 #include "workspace/history_log.h"
+#include "workspace/view_impl.h"
 
 #include "sys/clock.h"
 #include "sys/fs.h"
@@ -12,6 +13,8 @@
 #include <stdio.h>
 
 enum {
+	PATH_ROOM = LIMIT_PATH_BYTES * 2,
+	FOLLOW_MAX = 50 * 1000 * 1000,
 	COST_OF_A_NAME = 512,   /* what an inode in `saved/` is counted as beyond its content */
 	PUNCH_AT = 1024 * 1024, /* bytes of forgotten records after which their blocks are freed */
 };
@@ -273,10 +276,41 @@ static void no_identity(struct record_change *c)
 	c->after = (struct identity){.size = c->size_after};
 }
 
-/* What a step has left, so that a later change of it can be told. The inode of new content is known
- * by its descriptor; what has no descriptor is looked up, unless a later step has moved it. */
-static void set_after(const struct workspace *ws, const struct step *s, struct record_change *c)
+/* The renames behind a step, which move what it has left. */
+struct later {
+	const struct step *steps;
+	unsigned n;
+	bool follow; /* are there any, and not so many that following them would take long? */
+};
+
+static struct later renames_of(const struct step *steps, unsigned n)
 {
+	uint64_t renames = 0;
+	for (unsigned i = 0; i < n; i++)
+		renames += steps[i].kind == CHANGE_RENAME;
+	return (struct later){steps, n, renames > 0 && renames * n <= FOLLOW_MAX};
+}
+
+/* Where what a step has left is when all are published. */
+static void path_at_end(const struct later *l, const struct step *s, char path[PATH_ROOM])
+{
+	char moved[PATH_ROOM];
+	(void)snprintf(path, PATH_ROOM, "%s", s->path);
+	for (const struct step *t = s + 1; l->follow && t < l->steps + l->n; t++) {
+		if (t->kind != CHANGE_RENAME || t->mount != s->mount ||
+			(strcmp(path, t->from) != 0 && !path_is_below(path, t->from)))
+			continue;
+		(void)snprintf(moved, sizeof(moved), "%s%s", t->path, path + strlen(t->from));
+		memcpy(path, moved, sizeof(moved));
+	}
+}
+
+/* What a step has left, so that a later change of it can be told. The inode of new content is known
+ * by its descriptor; what has no descriptor is looked up. */
+static void set_after(const struct workspace *ws, const struct later *later, const struct step *s,
+	struct record_change *c)
+{
+	char path[PATH_ROOM];
 	struct stat st;
 	no_identity(c);
 	if (s->kind == CHANGE_DELETE)
@@ -287,7 +321,8 @@ static void set_after(const struct workspace *ws, const struct step *s, struct r
 			(s->kind == CHANGE_REPLACE && !(s->flags & STEP_IN_PLACE));
 	uint64_t ino = replaced ? s->content_ino : s->base_ino;
 	if (!replaced || s->content_fd < 0 || fstat(s->content_fd, &st) < 0 || st.st_ino != ino) {
-		fd = fs_look(ws->mounts[s->mount].root_fd, s->path);
+		path_at_end(later, s, path);
+		fd = fs_look(ws->mounts[s->mount].root_fd, path);
 		if (fd < 0 || fstat(fd, &st) < 0 || (ino != 0 && st.st_ino != ino)) {
 			c->after.ino = ino;
 			return;
@@ -296,8 +331,8 @@ static void set_after(const struct workspace *ws, const struct step *s, struct r
 	c->after = identity_of(&st);
 }
 
-static void describe(const struct workspace *ws, uint64_t seq, bool keep, const struct step *s,
-	char saved[STEP_NAME], struct record_change *c)
+static void describe(const struct workspace *ws, uint64_t seq, bool keep, const struct later *later,
+	const struct step *s, char saved[STEP_NAME], struct record_change *c)
 {
 	*c = (struct record_change){.kind = s->kind,
 		.mount = s->mount,
@@ -319,7 +354,7 @@ static void describe(const struct workspace *ws, uint64_t seq, bool keep, const 
 	if (keep && step_saves(s))
 		step_saved_name(seq, s, saved);
 	c->saved = saved;
-	set_after(ws, s, c);
+	set_after(ws, later, s, c);
 }
 
 static bool may_undo(bool keep, const struct step *steps, unsigned n)
@@ -334,6 +369,7 @@ static void encode(const struct workspace *ws, const struct history_head *head,
 	const struct step *steps, unsigned n, struct buf *out)
 {
 	struct record_writer w;
+	const struct later later = renames_of(steps, n);
 	bool undo = may_undo(head->keep, steps, n);
 	struct record rec = {.type = RECORD_COMMIT,
 		.seq = head->seq,
@@ -354,7 +390,7 @@ static void encode(const struct workspace *ws, const struct history_head *head,
 	for (unsigned i = 0; i < n; i++) {
 		char saved[STEP_NAME];
 		struct record_change c;
-		describe(ws, head->seq, head->keep, &steps[i], saved, &c);
+		describe(ws, head->seq, head->keep, &later, &steps[i], saved, &c);
 		record_put(&w, &c);
 	}
 	record_end(&w);
