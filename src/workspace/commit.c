@@ -332,7 +332,17 @@ static void drop_prepared(const struct commit *c)
 static int plan_history(struct commit *c, struct err *err)
 {
 	bool keep = false;
-	int r = history_would_keep(c->ws, c->steps, c->n, &keep, &c->result.undo_why_not, err);
+	int r;
+	if (c->store != c->ws->stores[0]) {
+		/* The history of a session is of its own workspace; what several share nobody
+		 * takes back alone. */
+		c->result.undo_why_not = "changes of a shared volume are not kept as history";
+		return c->ws->opt.history_required
+			       ? err_set(err, ERR_NO_UNDO, "this change could not be undone: %s",
+					 c->result.undo_why_not)
+			       : 0;
+	}
+	r = history_would_keep(c->ws, c->steps, c->n, &keep, &c->result.undo_why_not, err);
 	c->intent.flags |= keep ? REDO_KEEP : 0;
 	c->result.undo = keep;
 	return r;

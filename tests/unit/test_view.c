@@ -3,6 +3,9 @@
 
 #include "workspace_fixture.h"
 
+#include <sys/wait.h>
+#include <sys/xattr.h>
+
 static void a_call_sees_its_own_writes_and_nobody_else_does(void **state)
 {
 	struct fixture *f = *state;
@@ -360,6 +363,157 @@ static void entries_have_a_quota_too(void **state)
 	view_free(v);
 }
 
+static void attributes_survive_a_replacement(void **state)
+{
+	struct fixture *f = *state;
+	char value[8] = {0};
+	fx_host_write(f, "a", "old");
+	int fd = openat(f->fd, "a", O_RDONLY | O_CLOEXEC);
+	if (fsetxattr(fd, "user.note", "kept", 4, 0) < 0)
+		skip();
+	close(fd);
+	if (geteuid() == 0)
+		assert_int_equal(fchownat(f->fd, "a", 12345, 54321, 0), 0);
+	struct view *v = fx_view(f);
+	fx_put(f, v, "a", "new");
+	assert_int_equal(fx_commit(f, v).in_place, 0);
+	fd = openat(f->fd, "a", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fgetxattr(fd, "user.note", value, sizeof(value)), 4);
+	assert_string_equal(value, "kept");
+	close(fd);
+	if (geteuid() == 0) {
+		assert_int_equal(fx_host_stat(f, "a").st_uid, 12345);
+		assert_int_equal(fx_host_stat(f, "a").st_gid, 54321);
+	}
+	view_free(v);
+}
+
+/* As an ordinary user, with a file of root's that everybody may write. */
+static int change_roots_file(struct fixture *f)
+{
+	struct changeset *cs;
+	struct commit_result res;
+	if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+		return 1;
+	f->ws = NULL;
+	fx_reopen(f, &(struct workspace_options){.history_bytes = 1 << 20, .lock_wait_ms = 1000});
+	struct view *v = fx_view(f);
+	fx_put(f, v, "roots", "changed by nobody");
+	cs = fx_finish(v);
+	if (changeset_commit(f->ws, cs, &fx_info, &res, &fx_err) < 0 || res.in_place != 1)
+		return 2;
+	/* Taken back as well when a later step fails. */
+	fx_put(f, v, "roots", "never");
+	fx_put(f, v, "taken", "mine");
+	fx_host_write(f, "taken", "theirs");
+	cs = fx_finish(v);
+	if (changeset_commit(f->ws, cs, &fx_info, &res, &fx_err) != -ERR_CONFLICT)
+		return 3;
+	struct workspace_usage u;
+	if (workspace_usage(f->ws, &u, &fx_err) < 0 || u.bytes != 17 || u.entries != 1)
+		return 4;
+	return 0;
+}
+
+static void an_owner_that_cannot_be_kept_is_kept_in_place(void **state)
+{
+	struct fixture *f = *state;
+	int status;
+	if (geteuid() != 0)
+		skip();
+	workspace_free(f->ws);
+	f->ws = NULL;
+	assert_int_equal(tree_remove(f->fd, ".cloister"), 0);
+	assert_int_equal(fchown(f->fd, 65534, 65534), 0);
+	fx_host_write(f, "roots", "old");
+	fx_host_chmod(f, "roots", 0666);
+	ino_t ino = fx_host_ino(f, "roots");
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(change_roots_file(f));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fx_host_stat(f, "roots").st_uid, 0);
+	assert_int_equal(fx_host_ino(f, "roots"), ino);
+	fx_expect_host(f, "roots", "changed by nobody");
+	fx_expect_host(f, "taken", "theirs");
+}
+
+static void a_change_set_may_hold_more_files_than_descriptors(void **state)
+{
+	struct fixture *f = *state;
+	char name[32];
+	struct view *v = fx_view(f);
+	for (int i = 0; i < LIMIT_STAGED_OPEN + 100; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		fx_put(f, v, name, name);
+	}
+	fx_expect_content(v, "f1099", "f1099");
+	fx_put(f, v, "f1099", "again");
+	fx_commit(f, v);
+	fx_expect_host(f, "f0", "f0");
+	fx_expect_host(f, "f1098", "f1098");
+	fx_expect_host(f, "f1099", "again");
+	struct tree_sum sum;
+	int fd = openat(f->fd, ".cloister/staged", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(tree_count(fd, NULL, &sum), 0);
+	close(fd);
+	assert_int_equal(sum.entries, 0);
+	view_free(v);
+}
+
+static void a_shared_volume_has_a_count_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	struct workspace *other = NULL;
+	struct err e;
+	fx_host_mkdir(f, "mine");
+	fx_host_mkdir(f, "yours");
+	fx_host_mkdir(f, "volume");
+	int dirs[3] = {openat(f->fd, "mine", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		openat(f->fd, "yours", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		openat(f->fd, "volume", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	struct mount_spec m[] = {{.agent_path = "/workspace", .dir_fd = dirs[0], .store_fd = -1},
+		{.agent_path = "/workspace/shared",
+			.dir_fd = dirs[2],
+			.store_fd = -1,
+			.shared = true,
+			.quota_bytes = 10}};
+	workspace_free(f->ws);
+	f->ws = NULL;
+	FX_OK(workspace_open(m, 2, &f->opt, &f->ws, &fx_err));
+	m[0].dir_fd = dirs[1];
+	FX_OK(workspace_open(m, 2, &f->opt, &other, &fx_err));
+	struct view *v = fx_view(f), *w = NULL;
+	FX_OK(view_new(other, &w, &fx_err));
+	struct node n = fx_node(v, "shared/a", 0);
+	struct staged *s = NULL;
+	FX_OK(staged_new(v, n.mount, &s, &fx_err));
+	FX_OK(staged_write(s, "1234567", 7, &fx_err));
+	FX_OK(view_put(v, &n, s, PUT_CREATE, 0644, NULL, &fx_err));
+	node_done(&n);
+	assert_false(fx_commit(f, v).undo);
+	fx_expect_content(w, "shared/a", "1234567");
+	n = fx_node(w, "shared/b", 0);
+	FX_OK(staged_new(w, n.mount, &s, &fx_err));
+	FX_OK(staged_write(s, "12345", 5, &fx_err));
+	FX_OK(view_put(w, &n, s, PUT_CREATE, 0644, NULL, &fx_err));
+	node_done(&n);
+	struct commit_result res;
+	assert_int_equal(changeset_commit(other, fx_finish(w), &fx_info, &res, &e), -ERR_QUOTA);
+	assert_string_equal(e.text, "Workspace quota exceeded: 12B > 10B limit");
+	fx_put(f, v, "own", "x");
+	fx_rename(v, "shared/a", "moved", false);
+	fx_refuse_commit(f, v, ERR_UNSUPPORTED);
+	fx_expect_content(w, "shared/a", "1234567");
+	view_free(v);
+	view_free(w);
+	workspace_free(other);
+	for (int i = 0; i < 3; i++)
+		close(dirs[i]);
+}
+
 int main(void)
 {
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, fx_setup, fx_teardown)
@@ -386,6 +540,10 @@ int main(void)
 		CASE(usage_follows_every_commit_exactly),
 		CASE(the_quota_message_has_both_figures),
 		CASE(entries_have_a_quota_too),
+		CASE(attributes_survive_a_replacement),
+		CASE(an_owner_that_cannot_be_kept_is_kept_in_place),
+		CASE(a_change_set_may_hold_more_files_than_descriptors),
+		CASE(a_shared_volume_has_a_count_of_its_own),
 	};
 	return cmocka_run_group_tests_name("view", tests, NULL, NULL);
 }
