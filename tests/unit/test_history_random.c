@@ -10,9 +10,11 @@
 
 static uint32_t seed, round_seed;
 
-/* More on request, for a long run. */
+/* More in the long suites, and on request. */
 static uint32_t rounds(uint32_t ordinary)
 {
+	if (getenv("CLOISTER_TEST_FULL"))
+		ordinary *= 10;
 	const char *more = getenv("CLOISTER_TEST_ROUNDS");
 	return more ? (uint32_t)strtoul(more, NULL, 10) : ordinary;
 }
@@ -221,7 +223,7 @@ static void clear_tree(struct fixture *f)
 static void restoring_gives_the_very_tree(void **state)
 {
 	struct fixture *f = *state;
-	for (uint32_t round = 1; round <= rounds(300); round++) {
+	for (uint32_t round = 1; round <= rounds(120); round++) {
 		char what[32];
 		uint64_t seq;
 		start_tree(f, round);
@@ -254,7 +256,7 @@ static void undoing_gives_each_tree_in_turn(void **state)
 {
 	struct fixture *f = *state;
 	enum { STEPS = 8 };
-	for (uint32_t round = 1; round <= rounds(300); round++) {
+	for (uint32_t round = 1; round <= rounds(120); round++) {
 		char what[48];
 		char *trees[STEPS + 1];
 		unsigned n = 0;
@@ -285,7 +287,7 @@ static void undoing_gives_each_tree_in_turn(void **state)
 static void comparing_never_fails_and_changes_nothing(void **state)
 {
 	struct fixture *f = *state;
-	for (uint32_t round = 1; round <= rounds(100); round++) {
+	for (uint32_t round = 1; round <= rounds(40); round++) {
 		bool cut;
 		start_tree(f, round + 2000000);
 		for (uint32_t n = rnd(10); n > 0; n--)
