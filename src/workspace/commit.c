@@ -333,7 +333,7 @@ static int plan_history(struct commit *c, struct err *err)
 {
 	bool keep = false;
 	int r;
-	if (c->store != c->ws->stores[0]) {
+	if (c->store != c->ws->mounts[0].store) {
 		/* The history of a session is of its own workspace; what several share nobody
 		 * takes back alone. */
 		c->result.undo_why_not = "changes of a shared volume are not kept as history";

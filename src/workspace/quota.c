@@ -46,7 +46,7 @@ struct limits {
 static struct limits limits_of(const struct workspace *ws, const struct store *s)
 {
 	struct limits l = {ws->opt.quota_bytes, ws->opt.quota_entries};
-	if (s == ws->stores[0]) {
+	if (s == ws->mounts[0].store) {
 		if (ws->opt.quota_is_growth) {
 			l.bytes += l.bytes ? atomic_load(&s->st->base_bytes) : 0;
 			l.entries += l.entries ? atomic_load(&s->st->base_entries) : 0;
