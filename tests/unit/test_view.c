@@ -369,8 +369,7 @@ static void attributes_survive_a_replacement(void **state)
 	char value[8] = {0};
 	fx_host_write(f, "a", "old");
 	int fd = openat(f->fd, "a", O_RDONLY | O_CLOEXEC);
-	if (fsetxattr(fd, "user.note", "kept", 4, 0) < 0)
-		skip();
+	assert_int_equal(fsetxattr(fd, "user.note", "kept", 4, 0), 0);
 	close(fd);
 	if (geteuid() == 0)
 		assert_int_equal(fchownat(f->fd, "a", 12345, 54321, 0), 0);
@@ -419,8 +418,10 @@ static void an_owner_that_cannot_be_kept_is_kept_in_place(void **state)
 {
 	struct fixture *f = *state;
 	int status;
-	if (geteuid() != 0)
-		skip();
+	if (geteuid() != 0) {
+		print_message("# only root can make a file of somebody else\n");
+		return;
+	}
 	workspace_free(f->ws);
 	f->ws = NULL;
 	assert_int_equal(tree_remove(f->fd, ".cloister"), 0);
