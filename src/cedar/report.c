@@ -1,7 +1,6 @@
 /* What a validation found. See report.h. */
 #include "cedar/report.h"
 
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -79,8 +79,8 @@ bool ced_schema_id_ok(const struct ced_etype *etype, struct ced_slice id);
 const struct ced_attr *ced_schema_attr(
 	const struct cedar_schema *s, uint32_t etype, struct ced_slice name);
 
-/* Fill `s` (its arena set up, the rest zero) from `tree`, which lives in that arena. Negative with the error filled when the schema
- * contradicts itself. */
+/* Fill `s` (its arena set up, the rest zero) from `tree`, which lives in that arena. Negative with
+ * the error filled when the schema contradicts itself. */
 int ced_schema_resolve(struct cedar_schema *s, const struct ced_sch_tree *tree,
 	const struct cedar_limits *limits, struct cedar_error *err);
 

@@ -189,7 +189,8 @@ static bool find_loosely(struct str text, struct str old, enum loose way, uint64
 
 static size_t common_ends(struct str a, struct str b)
 {
-	size_t shorter = MIN(a.n, b.n), n = MIN(shorter, (size_t)COMPARED_BYTES), front = 0, back = 0;
+	size_t shorter = MIN(a.n, b.n), n = MIN(shorter, (size_t)COMPARED_BYTES), front = 0,
+	       back = 0;
 	while (front < n && a.p[front] == b.p[front])
 		front++;
 	while (back < n - front && a.p[a.n - 1 - back] == b.p[b.n - 1 - back])

@@ -1,7 +1,7 @@
 /*
  * Killed at random moments, raced by others, short of quota: what holds when nobody chooses the
- * moment. The seed is printed and can be given in CLOISTER_TEST_SEED. CLOISTER_TEST_FULL=1 runs the long
- * form.
+ * moment. The seed is printed and can be given in CLOISTER_TEST_SEED. CLOISTER_TEST_FULL=1 runs the
+ * long form.
  */
 #include "versions.h"
 

@@ -49,7 +49,8 @@ static void what_a_power_cut_leaves_is_one_version(void **state)
 	struct workspace_recovery rec;
 	workspace_recovered(fx.ws, &rec);
 	uint64_t k = workspace_seq(fx.ws);
-	print_message("# acknowledged %llu, found %llu; %u finished, %u taken back, first interfered: %s\n",
+	print_message("# acknowledged %llu, found %llu; %u finished, %u taken back, first "
+		      "interfered: %s\n",
 		(unsigned long long)check_acked, (unsigned long long)k, rec.finished,
 		rec.rolled_back, rec.path);
 	assert_true(k == check_acked || k == check_acked + 1);

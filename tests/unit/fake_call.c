@@ -24,7 +24,7 @@ static const struct field result[] = {
 	{.name = "text", .type = FIELD_STRING, .help = "What was said."}, FIELD_END};
 
 #define FAKE(tool_name, g, d, i, a)                                                                \
-	static const struct tool fake_tool_##tool_name = {.name = #tool_name,                           \
+	static const struct tool fake_tool_##tool_name = {.name = #tool_name,                      \
 		.title = "Title of " #tool_name,                                                   \
 		.description = "Says \"" #tool_name "\".",                                         \
 		.group = GROUP_##g,                                                                \
@@ -38,8 +38,8 @@ FAKE(wait, READ, false, false, no_args);
 FAKE(report, WRITE, false, true, no_args);
 FAKE(big, READ, false, false, no_args);
 
-const struct tool *const fake_tools[] = {
-	&fake_tool_echo, &fake_tool_refuse, &fake_tool_wait, &fake_tool_report, &fake_tool_big, NULL};
+const struct tool *const fake_tools[] = {&fake_tool_echo, &fake_tool_refuse, &fake_tool_wait,
+	&fake_tool_report, &fake_tool_big, NULL};
 
 void fake_reset(void)
 {
