@@ -497,9 +497,13 @@ static int check_file(int state_fd, struct err *err)
 	struct stat st;
 	if (fstatvfs(state_fd, &fs) == 0 && (fs.f_flag & ST_RDONLY))
 		return err_set(err, ERR_READ_ONLY, "the state directory is read-only");
-	if (mknodat(state_fd, REGISTRY_FILE, S_IFREG | 0600, 0) < 0 && errno != EEXIST)
-		return err_sys(err, errno, "making the registry");
-	if (fs_lstat(state_fd, REGISTRY_FILE, &st) < 0)
+	int missing = fs_lstat(state_fd, REGISTRY_FILE, &st);
+	if (missing && errno == ENOENT) {
+		if (mknodat(state_fd, REGISTRY_FILE, S_IFREG | 0600, 0) < 0 && errno != EEXIST)
+			return err_sys(err, errno, "making the registry");
+		missing = fs_lstat(state_fd, REGISTRY_FILE, &st);
+	}
+	if (missing)
 		return err_sys(err, errno, "looking for the registry");
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
 		return err_set(err, ERR_DENIED, "the registry is not a plain file of this user");
