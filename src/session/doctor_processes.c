@@ -129,7 +129,6 @@ static int filter(void *ctx)
 		{.nr = SYS_exit_group, .act = SECCOMP_ALLOW},
 		{.nr = SYS_getpid, .act = SECCOMP_ALLOW},
 		{.nr = SYS_getuid, .act = SECCOMP_REFUSE},
-		{.nr = SYS_getppid, .act = SECCOMP_ABSENT},
 	};
 	struct err err;
 	(void)ctx;
