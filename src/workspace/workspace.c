@@ -115,6 +115,19 @@ static bool is_normal(const char *path)
 	return true;
 }
 
+/* A store inside a person's checkout is nothing that git should offer to commit. */
+static int ignore_in_git(int dir, struct err *err)
+{
+	static const char all[] = "*\n";
+	_cleanup_close_ int fd = openat(
+		dir, ".gitignore", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EEXIST)
+		return 0;
+	if (fd < 0 || fs_write(fd, all, sizeof(all) - 1, 0) < 0)
+		return err_sys(err, errno, "making the store");
+	return 0;
+}
+
 /* The directory that will hold the store of a mount; notes whether it is inside the mount. */
 static int open_store_dir(struct mount *m, int store_fd, int *ret_fd, struct err *err)
 {
@@ -130,6 +143,10 @@ static int open_store_dir(struct mount *m, int store_fd, int *ret_fd, struct err
 			return err_set(err, ERR_UNAVAILABLE,
 				"names are not case-sensitive in '%s'; the store must be outside",
 				m->agent);
+		}
+		if ((r = ignore_in_git(fd, err)) < 0) {
+			(void)close(fd);
+			return r;
 		}
 		*ret_fd = fd;
 		return 0;
