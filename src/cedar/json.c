@@ -48,8 +48,11 @@ static int fail_here(const struct reader *r, const char *expected)
 
 static void skip_space(struct reader *r)
 {
-	while (r->at < r->n && memchr(" \t\r\n", r->text[r->at], 4))
-		r->at++;
+	for (; r->at < r->n; r->at++) {
+		char c = r->text[r->at];
+		if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+			return;
+	}
 }
 
 static char peek(const struct reader *r)
@@ -411,9 +414,13 @@ int ced_json_read(struct ced_arena *arena, const char *text, size_t n, uint32_t 
 	return code;
 }
 
+/* Most comparisons end at the first byte. */
 bool ced_slice_is(struct ced_slice s, const char *text)
 {
-	return strlen(text) == s.n && memcmp(s.p, text, s.n) == 0;
+	for (size_t i = 0; i < s.n; i++)
+		if (!text[i] || text[i] != s.p[i])
+			return false;
+	return !text[s.n];
 }
 
 const struct ced_json *ced_json_get(const struct ced_json *object, const char *key)

@@ -1,6 +1,8 @@
 /* UTF-8: validating, one character either way. */
 #include "cedar/utf8.h"
 
+#include <string.h>
+
 /* The length that a first byte announces, and the range of the byte after it; 0: not a first byte.
  * (Unicode, table 3-7.) */
 static size_t sequence(unsigned char first, unsigned char *low, unsigned char *high)
@@ -24,10 +26,22 @@ static size_t sequence(unsigned char first, unsigned char *low, unsigned char *h
 	return first < 0xf0 ? 3 : 4;
 }
 
+/* From `i` over whole words of ASCII, which most text is. */
+static size_t skip_ascii(const char *p, size_t i, size_t n)
+{
+	uint64_t word;
+	for (; n - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, p + i, sizeof(word));
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+	return i;
+}
+
 size_t ced_utf8_valid(const char *p, size_t n)
 {
 	size_t i = 0;
-	while (i < n) {
+	while ((i = skip_ascii(p, i, n)) < n) {
 		unsigned char low, high;
 		size_t length = sequence((unsigned char)p[i], &low, &high);
 		if (!length || length > n - i)
