@@ -1,4 +1,5 @@
-/* The lease of a session: see lease.h. A file of zeros is a valid, fresh lease. */
+/* The lease of a session: see lease.h. A file of zeros, or a shorter one, is a valid,
+ * fresh lease. */
 #include "session/lease.h"
 
 #include "sys/fs.h"
@@ -19,12 +20,6 @@ int lease_open(int dir_fd, const char *name, struct lease *ret, struct err *err)
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return err_set(
 			err, ERR_DENIED, "the lease of a session is not a file of this user");
-	/* Allocated, not only extended: touching a hole on a full disk would be a signal. */
-	if (st.st_size < (off_t)sizeof(struct lease_page)) {
-		int e = posix_fallocate(fd, 0, sizeof(struct lease_page));
-		if (e != 0)
-			return err_sys(err, e, "making the lease of a session");
-	}
 	*ret = (struct lease){.fd = take_fd(fd)};
 	return 0;
 }
@@ -42,6 +37,10 @@ int lease_map(struct lease *l, struct err *err)
 {
 	if (l->page)
 		return 0;
+	/* Allocated, not only extended: touching a hole on a full disk would be a signal. */
+	int e = posix_fallocate(l->fd, 0, sizeof(struct lease_page));
+	if (e != 0)
+		return err_sys(err, e, "making the lease of a session");
 	void *p =
 		mmap(NULL, sizeof(struct lease_page), PROT_READ | PROT_WRITE, MAP_SHARED, l->fd, 0);
 	if (p == MAP_FAILED)
@@ -77,10 +76,10 @@ static void raise64(const struct lease *l, off_t at, int64_t v)
 
 bool lease_dead(const struct lease *l)
 {
-	uint32_t dead;
+	uint32_t dead = 0; /* what a file says that is still empty */
 	if (l->page)
 		return atomic_load(&l->page->dead) != 0;
-	return fs_read(l->fd, &dead, sizeof(dead), FIELD(dead)) != sizeof(dead) || dead != 0;
+	return fs_read(l->fd, &dead, sizeof(dead), FIELD(dead)) < 0 || dead != 0;
 }
 
 int64_t lease_last_use(const struct lease *l)

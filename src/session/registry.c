@@ -529,7 +529,8 @@ static void touch(struct session *s, int64_t now_ms)
 	struct err ignored;
 	s->refs++;
 	s->dirty = true;
-	lease_use(&s->lease, now_ms);
+	if (now_ms > s->row.info.used_ms) /* of a new session the row knows it */
+		lease_use(&s->lease, now_ms);
 	lru_remove(s);
 	lru_add(s);
 	if (now_ms - reg->flushed_ms >= REGISTRY_FLUSH_MS)
