@@ -396,19 +396,20 @@ static int sync_saved(const struct commit *c, const struct step *s, struct err *
 }
 
 /*
- * Content that is too large for the log is synced under its name instead. Written in place it can
- * neither be in the log nor have a name: then what it overwrites is synced, and the whole commit is
- * made durable by a checkpoint before the answer, so that the log never has to repeat it.
+ * Content that is too large for the log is synced under its name instead. A large tail has no name,
+ * and of a file that was overwritten in place nobody could tell later how much of it the disk has:
+ * then what is overwritten is synced, and the whole commit is made durable by a checkpoint before
+ * the answer, so that the log never has to repeat it.
  */
 static int sync_content(struct commit *c, struct err *err)
 {
 	int r = 0;
 	for (unsigned i = 0; i < c->n && r == 0; i++) {
 		const struct step *s = &c->steps[i];
-		if (s->content_fd < 0 || step_fits_inline(s))
+		bool in_place = s->flags & STEP_IN_PLACE;
+		if (s->content_fd < 0 || (!in_place && step_fits_inline(s)))
 			continue;
-		if (s->kind == CHANGE_APPEND || (s->flags & STEP_IN_PLACE))
-			c->checkpoint = true;
+		c->checkpoint |= in_place || s->kind == CHANGE_APPEND;
 		if (s->kind != CHANGE_APPEND)
 			r = sync_saved(c, s, err);
 	}

@@ -162,10 +162,11 @@ static int mend_content(struct replay *rp, const struct step *s, struct err *err
 {
 	struct stat st;
 	uint64_t ino = makes_content(s) ? s->content_ino : s->base_ino;
-	if (!(s->flags & STEP_INLINE))
+	if (!(s->flags & STEP_INLINE) || (s->flags & STEP_IN_PLACE))
 		return 0;
 	_cleanup_close_ int fd = fs_look(rp->ws->mounts[s->mount].root_fd, s->path);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != ino || st.st_size >= s->size_after)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != ino ||
+		step_compare(rp->ws, s) != STEP_CONTENT_SHORT)
 		return 0;
 	return step_rewrite(rp->ws, s, ino, s->kind == CHANGE_APPEND ? s->size_before : 0, err);
 }

@@ -495,10 +495,16 @@ enum step_content step_compare(const struct workspace *ws, const struct step *s)
 	if (st.st_size < s->size_after)
 		return STEP_CONTENT_SHORT;
 	off_t at = s->kind == CHANGE_APPEND ? s->size_before : 0;
-	ssize_t n = fs_read(fd, is, s->data.n, at);
-	return n == (ssize_t)s->data.n && memcmp(is, s->data.p, s->data.n) == 0
-		       ? STEP_CONTENT_SAME
-		       : STEP_CONTENT_OTHER;
+	if (fs_read(fd, is, s->data.n, at) != (ssize_t)s->data.n)
+		return STEP_CONTENT_SHORT;
+	if (memcmp(is, s->data.p, s->data.n) == 0)
+		return STEP_CONTENT_SAME;
+	/* In a block that the disk had already, the size may be newer than the bytes: they are
+	 * zeros then. */
+	for (size_t i = 0; i < s->data.n; i++)
+		if (is[i] != s->data.p[i] && is[i] != 0)
+			return STEP_CONTENT_OTHER;
+	return STEP_CONTENT_SHORT;
 }
 
 int step_rewrite(
