@@ -17,6 +17,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* What a sanitizer adds to a process asks for system calls that the filtered child of the seccomp
+ * check may not make. */
+#if defined(__SANITIZE_ADDRESS__)
+#	define UNDER_SANITIZER true
+#elif defined(__has_feature)
+#	if __has_feature(address_sanitizer)
+#		define UNDER_SANITIZER true
+#	endif
+#endif
+#ifndef UNDER_SANITIZER
+#	define UNDER_SANITIZER false
+#endif
+
 static char tmp_name[64], state_dir[80];
 
 static int setup(void **state)
@@ -87,9 +100,11 @@ static void every_check_says_what_it_found_and_leaves_nothing(void **state)
 	(void)snprintf(sessions, sizeof(sessions), "%s/sessions", state_dir);
 	assert_int_equal(names_in(sessions), 0);
 	static const char *const here[] = {"kernel", "proc", "state_directory", "openat2",
-		"rename_exchange", "ofd_locks", "sqlite_wal", "memfd_seals", "pidfd", "seccomp"};
+		"rename_exchange", "ofd_locks", "sqlite_wal", "memfd_seals", "pidfd"};
 	for (unsigned i = 0; i < ARRAY_LEN(here); i++)
 		assert_int_equal(find(c, n, here[i])->outcome, DOCTOR_OK);
+	if (!UNDER_SANITIZER)
+		assert_int_equal(find(c, n, "seccomp")->outcome, DOCTOR_OK);
 }
 
 static void a_state_that_is_refused_fails_and_the_rest_is_skipped(void **state)
