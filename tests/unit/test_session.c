@@ -215,16 +215,16 @@ static void tenants_do_not_meet(void **state)
 	struct session_info info;
 	(void)state;
 	struct registry *reg = open_registry();
-	use_once(reg, "acme", "work");
-	make_file("st/sessions/acme/work/secret");
+	use_once(reg, "acme", "note");
+	make_file("st/sessions/acme/note/secret");
 	/* Another tenant's id is not found, and the same id is another session. */
-	REFUSED(registry_show(reg, "other", "work", &info, &err), ERR_SESSION_NOT_FOUND, "'work'");
-	REFUSED(registry_delete(reg, "other", "work", &err), ERR_SESSION_NOT_FOUND, "'work'");
-	REFUSED(registry_extend(reg, NULL, "work", 5, &info, &err), ERR_SESSION_NOT_FOUND,
-		"'work'");
-	use_once(reg, "other", "work");
-	assert_int_equal(names_in("st/sessions/other/work"), 0);
-	assert_true(there("st/sessions/acme/work/secret"));
+	REFUSED(registry_show(reg, "other", "note", &info, &err), ERR_SESSION_NOT_FOUND, "'note'");
+	REFUSED(registry_delete(reg, "other", "note", &err), ERR_SESSION_NOT_FOUND, "'note'");
+	REFUSED(registry_extend(reg, NULL, "note", 5, &info, &err), ERR_SESSION_NOT_FOUND,
+		"'note'");
+	use_once(reg, "other", "note");
+	assert_int_equal(names_in("st/sessions/other/note"), 0);
+	assert_true(there("st/sessions/acme/note/secret"));
 	registry_free(reg);
 }
 
@@ -233,11 +233,11 @@ static void a_session_is_never_the_directory_of_a_tenant(void **state)
 	struct session *s = NULL;
 	(void)state;
 	struct registry *reg = open_registry();
-	use_once(reg, "acme", "work");
+	use_once(reg, "acme", "note");
 	REFUSED(registry_session(reg, NULL, "acme", &s, &err), ERR_EXISTS, "'acme'");
 	use_once(reg, NULL, "mine");
-	REFUSED(registry_session(reg, "mine", "work", &s, &err), ERR_EXISTS, "'mine'");
-	assert_false(there("st/sessions/mine/work"));
+	REFUSED(registry_session(reg, "mine", "note", &s, &err), ERR_EXISTS, "'mine'");
+	assert_false(there("st/sessions/mine/note"));
 	use_once(reg, NULL, "default");
 	use_once(reg, "default", "again");
 	assert_true(there("st/sessions/again"));
