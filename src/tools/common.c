@@ -6,6 +6,8 @@
 
 const char *const encoding_words[] = {"utf-8", "ascii", "latin-1", "base64", NULL};
 
+const struct field glob_item = {.type = FIELD_STRING, .min = 1, .max = LIMIT_GLOB_BYTES};
+
 const struct field error_fields[] = {
 	{.name = "code",
 		.type = FIELD_STRING,
@@ -110,6 +112,29 @@ int expected_hash(const struct tool_call *tc, struct sha256 *store, const struct
 			"argument 'expected_hash' must be 64 hexadecimal digits");
 	*ret = store;
 	return 0;
+}
+
+int read_whole(int fd, struct buf *ret, struct err *err)
+{
+	char *to;
+	ssize_t n = 0;
+	while ((to = buf_room(ret, 65536)) && (n = pread(fd, to, 65536, (off_t)ret->len)) > 0)
+		buf_grew(ret, (size_t)n);
+	if (n < 0)
+		return err_sys(err, errno, "reading the file");
+	return buf_check(ret, "the file", err);
+}
+
+const char *node_kind_word(enum node_kind k)
+{
+	switch (k) {
+	case NODE_FILE: return "file";
+	case NODE_DIR: return "directory";
+	case NODE_LINK: return "link";
+	case NODE_OTHER:
+	case NODE_ABSENT: break;
+	}
+	return "other";
 }
 
 int hash_fd(struct tool_call *tc, int fd, struct sha256 *ret, struct err *err)

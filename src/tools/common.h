@@ -41,6 +41,9 @@
 		.dflt_str = "utf-8", .help = what                                                  \
 	}
 
+/* An element of a list of patterns. */
+extern const struct field glob_item;
+
 extern const char *const encoding_words[]; /* utf-8, ascii, latin-1, base64 */
 
 /* --- results ------------------------------------------------------------------------------------
@@ -105,6 +108,12 @@ int make_parents(struct tool_call *tc, const struct node *n, struct err *err) _m
 /* The hash of argument expected_hash: *ret is NULL when it was not given, else `store`. */
 int expected_hash(const struct tool_call *tc, struct sha256 *store, const struct sha256 **ret,
 	struct err *err) _must_check_;
+
+/* Append all of an open file; the buffer has room for 64 KiB more than the file. */
+int read_whole(int fd, struct buf *ret, struct err *err) _must_check_;
+
+/* file, directory, link or other. */
+const char *node_kind_word(enum node_kind k);
 
 /* SHA-256 of an open file from its start, in pieces; stops when the call is cancelled or out of
  * time. */

@@ -203,8 +203,6 @@ static int prepare(struct tool_call *tc, struct err *err)
 static int load(struct tool_call *tc, struct file *f, const struct node *n, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
-	ssize_t got = 0;
-	char *to;
 	int r = need_file(n, err);
 	if (r < 0 || f->loaded)
 		return r;
@@ -214,13 +212,10 @@ static int load(struct tool_call *tc, struct file *f, const struct node *n, stru
 			(long long)n->st.st_size, (long long)tool_env(tc)->read_limit_bytes);
 	if ((r = view_open(tool_view(tc), n, &fd, err)) < 0)
 		return r;
-	while ((to = buf_room(&f->text, 65536)) &&
-		(got = pread(fd, to, 65536, (off_t)f->text.len)) > 0)
-		buf_grew(&f->text, (size_t)got);
-	if (got < 0)
-		return err_sys(err, errno, "reading '%s'", n->spelled);
+	if ((r = read_whole(fd, &f->text, err)) < 0)
+		return err_wrap(err, "'%s'", n->spelled);
 	f->loaded = true;
-	return buf_check(&f->text, "the file", err);
+	return 0;
 }
 
 static struct str text_arg(const json_t *edit, const char *name)
@@ -348,17 +343,6 @@ static int submit_regex(struct tool_call *tc, const struct editing *ed, const js
 	return r < 0 ? r : TOOL_PENDING;
 }
 
-static int read_answer(int fd, struct buf *ret, struct err *err)
-{
-	ssize_t n = 0;
-	char *to;
-	while ((to = buf_room(ret, 65536)) && (n = pread(fd, to, 65536, (off_t)ret->len)) > 0)
-		buf_grew(ret, (size_t)n);
-	if (n < 0)
-		return err_sys(err, errno, "reading the worker's answer");
-	return buf_check(ret, "the edited file", err);
-}
-
 /* --- the run
  * -------------------------------------------------------------------------------------------- */
 
@@ -423,7 +407,7 @@ static int resume(struct tool_call *tc, struct worker_answer *answer, struct err
 	if (answer->replace.replacements == 0)
 		return err_set(err, ERR_NO_MATCH, "edit %zu of '%s': the pattern matches nothing",
 			ed->next + 1, f->path);
-	int r = read_answer(answer->replace.content_fd, &edited, err);
+	int r = read_whole(answer->replace.content_fd, &edited, err);
 	if (r < 0)
 		return r;
 	take_text(f, &edited);

@@ -36,18 +36,6 @@ static int prepare(struct tool_call *tc, struct err *err)
 	return tool_target(tc, tool_arg_str(tc, "path"), ACCESS_READ, RESOLVE_NOFOLLOW, err);
 }
 
-static const char *kind_word(enum node_kind k)
-{
-	switch (k) {
-	case NODE_FILE: return "file";
-	case NODE_DIR: return "directory";
-	case NODE_LINK: return "link";
-	case NODE_OTHER:
-	case NODE_ABSENT: break;
-	}
-	return "other";
-}
-
 static int put_hash(struct tool_call *tc, const struct node *n, struct err *err)
 {
 	char hex[SHA256_HEX + 1];
@@ -80,7 +68,7 @@ static int run(struct tool_call *tc, struct err *err)
 	if (r < 0)
 		return r;
 	jw_cstr(out, "path", n->resolved);
-	jw_cstr(out, "type", kind_word(n->kind));
+	jw_cstr(out, "type", node_kind_word(n->kind));
 	if (n->kind == NODE_FILE)
 		jw_int(out, "size", n->st.st_size);
 	jw_time_ms(out, "modified",

@@ -6,8 +6,6 @@
 
 enum { EXCLUDE_MAX = 128 };
 
-static const struct field glob_item = {.type = FIELD_STRING, .min = 1, .max = LIMIT_GLOB_BYTES};
-
 static const struct field args[] = {
 	ARG_PATH_OR_ROOT("Directory to list."),
 	{.name = "pattern",
@@ -133,25 +131,13 @@ static int compile_all(const struct tool_call *tc, struct globs *g, struct err *
 	return r;
 }
 
-static const char *kind_word(enum node_kind k)
-{
-	switch (k) {
-	case NODE_FILE: return "file";
-	case NODE_DIR: return "directory";
-	case NODE_LINK: return "link";
-	case NODE_OTHER:
-	case NODE_ABSENT: break;
-	}
-	return "other";
-}
-
 static int put_entry(void *ctx, const struct list_entry *e, struct err *err)
 {
 	struct buf *out = tool_result(ctx);
 	jw_open(out, '{');
 	jw_name(out, "name", e->name);
 	jw_name(out, "path", e->path);
-	jw_cstr(out, "type", kind_word(e->kind));
+	jw_cstr(out, "type", node_kind_word(e->kind));
 	if (e->st && e->kind == NODE_FILE)
 		jw_int(out, "size", e->st->st_size);
 	if (e->st)

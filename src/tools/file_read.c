@@ -109,17 +109,6 @@ static enum data_kind data_kind_of(const struct tool_call *tc, const struct node
 	return str_ends(name, STR(".yaml")) || str_ends(name, STR(".yml")) ? DATA_YAML : DATA_NONE;
 }
 
-static int slurp(int fd, struct buf *ret, struct err *err)
-{
-	char *to;
-	ssize_t n = 0;
-	while ((to = buf_room(ret, 65536)) && (n = pread(fd, to, 65536, (off_t)ret->len)) > 0)
-		buf_grew(ret, (size_t)n);
-	if (n < 0)
-		return err_sys(err, errno, "reading the file");
-	return buf_check(ret, "the file", err);
-}
-
 static void put_data_error(struct tool_call *tc, const struct err *why)
 {
 	jw_cstr(tool_result(tc), "data_error", why->text);
@@ -131,7 +120,7 @@ static int put_json_data(struct tool_call *tc, int fd, struct err *err)
 	struct err why;
 	_cleanup_(cleanup_json_decref) json_t *v = NULL;
 	_cleanup_buf_ struct buf text = buf_init(DATA_BYTES_MAX + 65536);
-	int r = slurp(fd, &text, err);
+	int r = read_whole(fd, &text, err);
 	if (r < 0)
 		return r;
 	if (json_parse((struct str){buf_str(&text), text.len}, text.max, &v, &why) < 0)
@@ -157,7 +146,7 @@ static int resume(struct tool_call *tc, struct worker_answer *answer, struct err
 		put_data_error(tc, err);
 		return TOOL_DONE;
 	}
-	int r = slurp(answer->yaml.json_fd, &text, err);
+	int r = read_whole(answer->yaml.json_fd, &text, err);
 	if (r < 0)
 		return r;
 	/* The worker's word is checked like anybody's before it becomes part of an answer. */

@@ -3,8 +3,6 @@
 #include "tools/common.h"
 #include "tools/tools.h"
 
-static const struct field glob_item = {.type = FIELD_STRING, .min = 1, .max = LIMIT_GLOB_BYTES};
-
 static const struct field args[] = {
 	{.name = "query",
 		.type = FIELD_STRING,
