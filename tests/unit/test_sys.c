@@ -5,10 +5,12 @@
  */
 #include "testing.h"
 
+#include "sys/fs.h"
 #include "sys/landlock.h"
 #include "sys/loop.h"
 #include "sys/process.h"
 #include "sys/seccomp.h"
+#include "sys/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -416,6 +418,45 @@ static void arguments_are_plain_numbers_within_their_limit(void **state)
 	assert_int_equal(process_argument("9223372036854775808", INT64_MAX), -1);
 }
 
+/* --- files --- */
+
+static void refuse_open(int dir, const char *path, int flags, int errnum)
+{
+	int fd = fs_open(dir, path, flags, flags & O_CREAT ? 0600 : 0);
+	int got = errno;
+	if (fd >= 0 || got != errnum)
+		fail_msg("opening '%s' gave %d, %s", path, fd, fd < 0 ? strerror(got) : "");
+}
+
+static void an_open_stays_beneath_its_directory_and_follows_no_link(void **state)
+{
+	(void)state;
+	char top[] = "/tmp/cloister-sys-XXXXXX";
+	assert_non_null(mkdtemp(top));
+	_cleanup_close_ int base = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(dir, "in", 0700), 0);
+	assert_int_equal(symlinkat("../out", dir, "in/link"), 0);
+	assert_int_equal(symlinkat(".", dir, "in/self"), 0);
+	_cleanup_close_ int out = fs_open(dir, "out", O_WRONLY | O_CREAT | O_EXCL, 0600);
+	_cleanup_close_ int in = fs_open(dir, "in", O_PATH | O_DIRECTORY, 0);
+	assert_true(out >= 0 && in >= 0);
+	refuse_open(in, "../out", O_RDONLY, EXDEV);
+	refuse_open(in, "..", O_PATH, EXDEV);
+	refuse_open(in, "../in/../out", O_WRONLY | O_TRUNC, EXDEV);
+	refuse_open(in, "../made", O_WRONLY | O_CREAT, EXDEV);
+	refuse_open(in, "/tmp", O_PATH, EXDEV);
+	refuse_open(in, "link", O_RDONLY, ELOOP);
+	refuse_open(in, "link", O_WRONLY | O_CREAT, ELOOP);
+	refuse_open(in, "self/link", O_PATH | O_NOFOLLOW, ELOOP);
+	assert_int_equal(faccessat(dir, "made", F_OK, 0), -1);
+	_cleanup_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	refuse_open(root, "proc/self/status", O_RDONLY, EXDEV);
+	_cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	refuse_open(proc, "self/root", O_PATH | O_DIRECTORY, ELOOP);
+	assert_int_equal(tree_remove(base, strrchr(top, '/') + 1), 0);
+}
+
 int main(void)
 {
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -433,6 +474,7 @@ int main(void)
 		cmocka_unit_test(a_process_dies_when_its_starter_does),
 		cmocka_unit_test(arguments_are_plain_numbers_within_their_limit),
 		cmocka_unit_test(packets_are_whole_and_too_many_descriptors_are_closed),
+		cmocka_unit_test(an_open_stays_beneath_its_directory_and_follows_no_link),
 	};
 	return cmocka_run_group_tests_name("sys", tests, NULL, NULL);
 }
