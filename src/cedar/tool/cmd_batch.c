@@ -2,9 +2,16 @@
  * batch: one JSON object a line in, one a line out, so that any test suite can drive the library.
  *
  *   in   {"policies": text | set, "schema"?: text | object, "entities": [..],
- *         "requests": [{"principal", "action", "resource", "context"}], "validate"?: true}
- *   out  {"results": [{"decision", "reason", "errors"}], "validation"?: {"errors": [id..]}}
+ *         "requests": [{"principal", "action", "resource", "context"}], "validate"?: true,
+ *         "translate"?: true}
+ *   out  {"results": [{"decision", "reason", "errors"}],
+ *         "validation"?: {"errors": [id..], "warnings": [id..]},
+ *         "translation"?: {"policies": set, "policiesText"?: text, "schema"?: object,
+ *         "schemaText"?: text}}
  *        or {"error": text}
+ *
+ * A text is left out of the translation where the language has none: for links, and for names of a
+ * schema that only JSON can tell apart.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -125,34 +132,83 @@ static int decide_all(struct batch *b, const struct ced_json *requests)
 	return r;
 }
 
-static int validate(struct batch *b)
+static void put_findings(struct batch *b, const cedar_report *report, bool warnings)
 {
-	cedar_report *report;
 	bool first = true, warning;
 	const char *id;
-	int r = cedar_validate(b->schema, b->policies, NULL, &report, &b->err);
 
-	if (r < 0)
-		return r;
-	ced_out_text(&b->out, ",\"validation\":{\"errors\":[");
 	for (size_t i = 0; i < cedar_report_count(report); i++) {
 		cedar_report_at(report, i, &warning, &id, NULL);
-		if (warning)
+		if (warning != warnings)
 			continue;
 		if (!first)
 			ced_out_text(&b->out, ",");
 		ced_out_json_string(&b->out, id, strlen(id));
 		first = false;
 	}
+}
+
+static int validate(struct batch *b)
+{
+	cedar_report *report;
+	int r = cedar_validate(b->schema, b->policies, NULL, &report, &b->err);
+
+	if (r < 0)
+		return r;
+	ced_out_text(&b->out, ",\"validation\":{\"errors\":[");
+	put_findings(b, report, false);
+	ced_out_text(&b->out, "],\"warnings\":[");
+	put_findings(b, report, true);
 	ced_out_text(&b->out, "]}");
 	cedar_report_free(report);
 	return 0;
 }
 
+static void put_text(struct batch *b, const char *key, struct cedar_text *text)
+{
+	ced_out_text(&b->out, key);
+	ced_out_json_string(&b->out, text->data, text->length);
+	cedar_text_free(text);
+}
+
+static int put_json(struct batch *b, const char *key, int r, struct cedar_text *json)
+{
+	if (r < 0)
+		return r;
+	ced_out_text(&b->out, key);
+	ced_out_bytes(&b->out, json->data, json->length);
+	cedar_text_free(json);
+	return 0;
+}
+
+static int translate(struct batch *b)
+{
+	struct cedar_text t = {0};
+	int r = cedar_policies_to_json(b->policies, &t, &b->err);
+
+	r = put_json(b, ",\"translation\":{\"policies\":", r, &t);
+	if (r == 0 && cedar_policies_to_text(b->policies, &t, NULL) == 0)
+		put_text(b, ",\"policiesText\":", &t);
+	if (r == 0 && b->schema) {
+		r = cedar_schema_to_json(b->schema, &t, &b->err);
+		r = put_json(b, ",\"schema\":", r, &t);
+		if (r == 0 && cedar_schema_to_text(b->schema, &t, NULL) == 0)
+			put_text(b, ",\"schemaText\":", &t);
+	}
+	ced_out_text(&b->out, "}");
+	return r;
+}
+
+static bool asked(const struct ced_json *line, const char *key)
+{
+	const struct ced_json *j = ced_json_get(line, key);
+
+	return j && j->kind == CED_JSON_BOOL && j->boolean;
+}
+
 static int run_line(struct batch *b, const struct ced_json *j)
 {
-	const struct ced_json *requests = ced_json_get(j, "requests"),
-			      *wanted = ced_json_get(j, "validate");
+	const struct ced_json *requests = ced_json_get(j, "requests");
 	int r = read_schema(b, ced_json_get(j, "schema"));
 
 	if (r == 0)
@@ -161,8 +217,10 @@ static int run_line(struct batch *b, const struct ced_json *j)
 		r = read_entities(b, ced_json_get(j, "entities"));
 	if (r == 0)
 		r = decide_all(b, requests && requests->kind == CED_JSON_ARRAY ? requests : NULL);
-	if (r == 0 && b->schema && wanted && wanted->boolean)
+	if (r == 0 && b->schema && asked(j, "validate"))
 		r = validate(b);
+	if (r == 0 && asked(j, "translate"))
+		r = translate(b);
 	ced_out_text(&b->out, "}");
 	return r;
 }

@@ -39,6 +39,12 @@ export function quote(s) { // a Cedar string
   return out + '"';
 }
 
+// Literals with the escapes that a text may use; the last ones are no Cedar.
+const WRITTEN = ['"\\u{e9}"', '"\\x41"', '"\\u{1F_600}"', '"\\t\\r\\0\\\'"', '"\\u{10FFFF}"', '"e\u0301"', '"\u{1D11E}"', '"\u202e"', '"a\tb"', '"\\u{2a}"', '"\\*"', '"\\x80"', '"\\u{D800}"', '"\\a"', '"\\u{110000}"'];
+const PATTERNS = ['"\\u{2a}"', '"\\x2a\\*"', '"*\u{1F600}*"', '"\u00e9"', '"e*"', '"*\\n*"', '"**"', '"\\**\\*"', '"a*b*c*"', '"*\\0"', '"\\\\*"'];
+// Words that look like words, and scripts in one: validation warns.
+const LOOKALIKES = ['\u0430', 'p\u0430ypal', '\u0440\u0430\u0443', 'sc\u03bfpe', '\u202eabc', 'a\u200bb', '\uff41', '\u2028', '\u00e9t\u00e9', '\u65e5\u672c', '\u{1F600}a', 'x\u0301', 'say-hi', '\u05d0'];
+
 const uid = r => `${r.pick(TYPES)}::${quote(r.pick(IDS))}`;
 const uidJson = (type, id) => `{"type":${JSON.stringify(type)},"id":${JSON.stringify(id)}}`;
 
@@ -81,7 +87,7 @@ class Expressions {
     switch (kind) {
       case 'bool': return r.pick(['true', 'false', 'principal.b', 'context.b', 'principal == resource', 'principal is U']);
       case 'long': return r.chance(0.5) ? r.pick(LONGS) : r.pick(['principal.n', 'resource.m', 'context.n', '0', '1', '2']);
-      case 'string': return r.chance(0.7) ? quote(r.pick(STRINGS)) : r.pick(['principal.s', 'context.s']);
+      case 'string': if (r.chance(0.12)) return r.pick(WRITTEN.slice(0, r.chance(0.04) ? WRITTEN.length : 11)); return r.chance(0.7) ? quote(r.pick(STRINGS)) : r.pick(['principal.s', 'context.s']);
       case 'set': return r.pick(['[1, 2]', '[]', '[1]', 'principal.ns', 'principal.es', '[principal]', `[${uid(r)}]`, '["a"]', '[true]', 'context.ns']);
       case 'record': return r.pick(['{}', '{x: 1}', '{x: 1, y: "a"}', 'principal.r', 'context.r', 'context', '{"if": 1}']);
       case 'entity': return r.chance(0.6) ? r.pick(['principal', 'resource', 'action', 'principal.e']) : r.chance(0.2) ? r.pick(ACTIONS) : uid(r);
@@ -105,7 +111,7 @@ class Expressions {
       case 10: return `(${e('entity')} is ${r.pick(TYPES)} in ${e('entity')})`;
       case 11: return `(${this.base(d)} has ${r.pick(['n', 'opt', 'nope', 'e', 'r.y', 'e.n', 'e.e.opt', '"s"', '"if"', 'r.x.z'])})`;
       case 12: return `${e('entity')}.hasTag(${this.tagKey(d)})`;
-      case 13: return `(${e('string')} like ${quote(r.pick(STRINGS)).slice(0, -1)}${r.pick(['*', '', '\\*', '*b*', 'c'])}")`;
+      case 13: return r.chance(0.3) ? `(${e('string')} like ${r.pick(PATTERNS)})` : `(${e('string')} like ${quote(r.pick(STRINGS)).slice(0, -1)}${r.pick(['*', '', '\\*', '*b*', 'c'])}")`;
       case 14: return `${e('set')}.contains(${e(r.pick(KINDS))})`;
       case 15: return `${e('set')}.${r.pick(['containsAll', 'containsAny'])}(${e('set')})`;
       case 16: return `${e('set')}.isEmpty()`;
@@ -327,26 +333,68 @@ export function mistake(r, whole) {
   return text.join('');
 }
 
+// Values that data must not have or that are at the edge of what it may have.
+const DATA_PIECES = ['1.0', '-0', '1e2', '01', 'null', '9223372036854775808', '-9223372036854775808', '"\\ud800"', '"\\ud83d\\ude00"', '"\\u0000"', '{}', '[]', '{"__entity":{"type":"U","id":"a"}}', '{"__entity":{"type":"U","id":"a","x":1}}',
+  '{"__entity":"U::\\"a\\""}', '{"__entity":{"type":"U ","id":"a"}}', '{"__entity":{"type":"if","id":"a"}}', '{"__extn":{"fn":"ip","arg":"::1"}}', '{"__extn":{"fn":"ip","args":["::1"]}}', '{"__extn":{"fn":"ip","arg":1}}', '{"__extn":{"fn":"nope","arg":"1"}}',
+  '{"__extn":{"fn":"decimal","arg":"1.0"},"x":1}', '{"__extn":{"fn":"offset","args":[{"__extn":{"fn":"datetime","arg":"1970-01-01"}},{"__extn":{"fn":"duration","arg":"1d"}}]}}', '{"__expr":"1"}', '{"a":1,"a":1}', '{"":1}', '{"type":"U","id":"a"}', '"10.0.0.1"', 'true', '"\u202e"'];
+
+// One value of a JSON text instead of another, or a member more.
+export function dataMistake(r, text) {
+  const places = [...text.matchAll(/[:,[]("(?:[^"\\]|\\.)*"(?!:)|-?\d+|true|false|\[\]|\{\})/g)];
+  if (!places.length || r.chance(0.15)) return mistake(r, text);
+  const m = r.pick(places), at = m.index + 1, end = m.index + m[0].length;
+  const member = r.pick(['"tags":null', '"tags":{}', '"extra":1', '"attrs":{}', '"uid":1', '"parents":[]', '"id":"a"', '"b":true']);
+  if (r.chance(0.15)) return text.replace(/\}/, `,${member}}`);
+  return text.slice(0, at) + r.pick(DATA_PIECES) + text.slice(end);
+}
+
+// Of the JSON of a set: what must be noticed is a wrong key, kind, op, count or name.
+const SET_PIECES = [['"left"', '"arg"'], ['"arg"', '"left"'], ['"Value"', '"Var"'], ['"Var"', '"Slot"'], ['"All"', '"all"'], ['"op":"=="', '"op":"in"'], ['"op":"in"', '"op":"is"'], ['"when"', '"unless"'], ['"permit"', '"Permit"'], ['"principal"', '"who"'],
+  ['"conditions":[', '"conditions":[{"kind":"when","body":{"Value":{"__extn":{"fn":"decimal","arg":"1.0"}}}},'], ['"attr":"', '"attr":"a b'], ['"attr":"n"', '"attr":["n","m"]'], ['"attr":"n"', '"attr":[]'], ['"attr":"n"', '"attr":"if"'], ['{"Var":"principal"}', '{"Slot":"?principal"}'], ['{"Var":"principal"}', '{"Unknown":[{"Value":"x"}]}'],
+  ['"Literal":"', '"Literal":"*'], ['"Literal":"', '"Literal":"\u00e9\u{1F600}'], ['"Wildcard"', '"wildcard"'], ['"effect"', '"extra":1,"effect"'], ['"entity_type":"', '"entity_type":"NS :: '], ['"entity_type":"U"', '"entity_type":"principal"'], ['"ip":[', '"ip":[{"Value":1},'], ['"decimal":[', '"nope":['], ['"contains"', '"containsAll"'], ['"isEmpty":{"arg"', '"isEmpty":{"left"'],
+  ['{"Value":true}', '{"Value":{"__entity":{"type":"U","id":"a"}}}'], ['{"Value":true}', '{"Set":[]}'], ['{"Value":true}', '{"Value":[1,[true]]}'], ['{"Value":true}', '{"Value":{"__extn":{"fn":"ip","arg":"x"}}}'], ['{"Value":1}', '{"Value":1.0}'], ['{"Value":1}', '{"Value":null}'], ['{"Value":1}', '{"Value":1,"Var":"context"}'], ['{"Value":1}', '{}'], ['{"Value":1}', '{"neg":{"arg":{"Value":-9223372036854775808}}}'],
+  ['"newId":"link0"', '"newId":"p0"'], ['"newId":"link1"', '"newId":"link0"'], ['"templateId":"t0"', '"templateId":"nope"'], ['"?principal":', '"?resource":'], ['"values":{', '"values":{"?nope":{"type":"U","id":"a"},'], ['"values":{', '"values":{"?principal":{"type":"U","id":"a"},'], ['"p0"', '"t0"'], ['"templateLinks"', '"links"'], ['"slot":"?principal"', '"slot":"?resource"'], ['"annotations":{', '"annotations":{"if":null,']];
+
+export function setMistake(r, text) {
+  if (r.chance(0.1)) return mistake(r, text);
+  const may = SET_PIECES.filter(([from]) => text.includes(from));
+  if (!may.length) return mistake(r, text);
+  const [from, to] = r.pick(may), places = [...text.matchAll(new RegExp(from.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'g'))];
+  const at = r.pick(places).index;
+  return text.slice(0, at) + to + text.slice(at + from.length);
+}
+
 // ---- cases ----
 
+function makeLinks(r, noise, policies, entities, requests) {
+  const templates = Array.from({ length: 1 + r.below(2) }, () => policyText(r, noise, true));
+  const links = templates.flatMap((_, i) => Array.from({ length: r.below(3) }, () => ({ template: i, principal: [r.pick(TYPES), r.pick(IDS)], resource: [r.pick(TYPES), r.pick(IDS)] })));
+  return { kind: 'links', policies, templates, links, entities, requests };
+}
+
 // kind: decide (text), links (templates in the JSON form of a set), validate (against a schema),
-// guided (data read with a schema), syntax (text with mistakes)
+// guided (data read with a schema), syntax (text with mistakes), data and set (JSON with mistakes),
+// translate (text to JSON, and what is written back)
 export function makeCase(seed) {
   const r = new Random(seed), roll = r.next(), noise = r.pick([0, 0.02, 0.1, 0.3]);
   const policies = Array.from({ length: 1 + r.below(5) }, () => policyText(r, noise));
-  if (roll < 0.12) return { kind: 'syntax', policies: [mistake(r, policies[0])], entities: '[]', requests: [requestText(r)] };
-  if (roll < 0.15) return { kind: 'validate', schema: mistake(r, makeSchema(r).text), policies: ['permit(principal, action, resource);'] };
-  if (roll < 0.38) return { kind: 'validate', schema: makeSchema(r).text, policies: [r.pick(policies)] };
+  if (roll < 0.1) return { kind: 'syntax', policies: [mistake(r, policies[0])], entities: '[]', requests: [requestText(r)] };
+  if (roll < 0.13) return { kind: 'validate', schema: mistake(r, makeSchema(r).text), policies: ['permit(principal, action, resource);'] };
+  if (roll < 0.32) return { kind: 'validate', schema: makeSchema(r).text, policies: r.chance(0.6) ? [r.pick(policies)] : policies };
+  if (roll < 0.34) return { kind: 'validate', schema: makeSchema(r).text, policies: [`permit(principal, action, resource) when { context has n && ${quote(r.pick(LOOKALIKES))} like ${quote(r.pick(LOOKALIKES) + '*')} && {${quote(r.pick(LOOKALIKES))}: 1} has n };`, `permit(principal == U::${quote(r.pick(LOOKALIKES))}, action, resource);`] };
   const requests = Array.from({ length: 1 + r.below(3) }, () => requestText(r));
-  if (roll < 0.5) {
+  if (roll < 0.46) {
     const schema = makeSchema(r), noise = r.pick([0, 0, 0.01, 0.05]);
     return { kind: 'guided', schema: schema.text, policies, entities: typedEntities(r, schema, noise), requests: requests.map(() => typedRequest(r, schema, noise)) };
   }
+  if (roll < 0.5) return { kind: 'translate', policies, schema: makeSchema(r).text };
   const entities = entitiesText(r, r.chance(0.7));
-  if (roll < 0.6) {
-    const templates = Array.from({ length: 1 + r.below(2) }, () => policyText(r, noise, true));
-    const links = templates.flatMap((_, i) => Array.from({ length: r.below(3) }, () => ({ template: i, principal: [r.pick(TYPES), r.pick(IDS)], resource: [r.pick(TYPES), r.pick(IDS)] })));
-    return { kind: 'links', policies, templates, links, entities, requests };
+  if (roll < 0.58) return makeLinks(r, noise, policies, entities, requests);
+  if (roll < 0.63) { const c = makeLinks(r, noise, policies, entities, requests); return { ...c, kind: 'set', spoil: text => setMistake(r, text) }; }
+  if (roll < 0.68) {
+    const schema = r.chance(0.4) ? makeSchema(r) : null, inRequest = r.chance(0.3);
+    const good = schema ? typedEntities(r, schema, 0) : entities, q = schema ? typedRequest(r, schema, 0) : requests[0];
+    return { kind: 'data', policies, ...(schema ? { schema: schema.text } : {}), entities: inRequest ? good : dataMistake(r, good), requests: [inRequest ? dataMistake(r, q) : q] };
   }
   return { kind: 'decide', policies, entities, requests };
 }
