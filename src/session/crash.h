@@ -7,8 +7,10 @@
 
 #define SESSION_CRASH_POINTS(POINT)                                                                \
 	POINT(CREATE_MADE)      /* directory made, row not committed */                            \
+	POINT(CREATE_ANNOUNCED) /* lease announced, row not committed */                           \
 	POINT(CREATE_ADDED)     /* row added, not committed */                                     \
-	POINT(CREATE_COMMITTED) /* no store yet */                                                 \
+	POINT(CREATE_LEASED)    /* lease made, row not committed */                                \
+	POINT(CREATE_COMMITTED) /* no store yet, lease still announced */                          \
 	POINT(BURY_MARKED)      /* others are told, nothing moved */                               \
 	POINT(BURY_DIRECTORY)   /* workspace in the trash */                                       \
 	POINT(BURY_STORE)       /* store in the trash */                                           \

@@ -11,17 +11,20 @@
 
 #define FIELD(name) (off_t) offsetof(struct lease_page, name)
 
-int lease_open(int dir_fd, const char *name, struct lease *ret, struct err *err)
+int lease_open(int dir_fd, const char *name, bool make, struct lease *ret, struct err *err)
 {
 	struct stat st;
-	_cleanup_close_ int fd = fs_open(dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+	_cleanup_close_ int fd =
+		fs_open(dir_fd, name, O_RDWR | (make ? O_CREAT : 0) | O_NOFOLLOW, make ? 0600 : 0);
+	if (fd < 0 && errno == ENOENT && !make)
+		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, errno, "opening the lease of a session");
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return err_set(
 			err, ERR_DENIED, "the lease of a session is not a file of this user");
 	*ret = (struct lease){.fd = take_fd(fd)};
-	return 0;
+	return 1;
 }
 
 bool lease_peek(int dir_fd, const char *name, struct lease *ret)

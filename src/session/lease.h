@@ -32,8 +32,13 @@ struct lease {
 
 #define LEASE_NONE ((struct lease){.fd = -1})
 
-/* Open, and make when missing. ERR_NO_SPACE, ERR_DENIED (not a file of ours), ERR_IO. */
-int lease_open(int dir_fd, const char *name, struct lease *ret, struct err *err) _must_check_;
+/*
+ * Open: 1, or 0 when there is none and `make` is false. Only who holds the registry's write lock may
+ * make one: a lease without a row would stay for ever. ERR_NO_SPACE, ERR_DENIED (not a file of
+ * ours), ERR_IO.
+ */
+int lease_open(
+	int dir_fd, const char *name, bool make, struct lease *ret, struct err *err) _must_check_;
 
 /* Open when it exists; false otherwise. */
 bool lease_peek(int dir_fd, const char *name, struct lease *ret);

@@ -284,14 +284,21 @@ int place_bury(const struct places *p, const struct session_row *row, struct err
 	return 0;
 }
 
+void place_exhume_lease(const struct places *p, const struct session_row *row)
+{
+	char lease[INCARNATION_LEN + 8];
+	lease_trash_name(row, lease);
+	if (fs_rename_new(p->state_trash_fd, lease, p->lease_fd, row->info.incarnation) < 0 &&
+		errno == EEXIST)
+		(void)unlinkat(p->state_trash_fd, lease, 0);
+}
+
 void place_exhume(const struct places *p, const struct session_row *row)
 {
 	_cleanup_close_ int parent = -1;
 	struct err ignored;
-	char lease[INCARNATION_LEN + 8];
 	const char *name = row->info.incarnation;
-	lease_trash_name(row, lease);
-	(void)fs_rename_new(p->state_trash_fd, lease, p->lease_fd, name);
+	place_exhume_lease(p, row);
 	(void)fs_rename_new(p->state_trash_fd, name, p->store_fd, name);
 	if (row->info.kind == SESSION_MANAGED &&
 		open_parent(p, row->info.tenant, false, &parent, &ignored) == 0)
@@ -304,9 +311,40 @@ void place_revive(const struct places *p, const struct session_row *row)
 	mark_dead(p->lease_fd, row->info.incarnation, false);
 }
 
-void place_forget_lease(const struct places *p, const char *incarnation)
+static const char announcement[] = ".new";
+
+static void announcement_name(const char *incarnation, char ret[INCARNATION_LEN + 8])
 {
-	(void)unlinkat(p->lease_fd, incarnation, 0);
+	(void)snprintf(ret, INCARNATION_LEN + 8, "%.*s%s", INCARNATION_LEN, incarnation,
+		announcement);
+}
+
+int place_announce(const struct places *p, const char *incarnation, struct err *err)
+{
+	char name[INCARNATION_LEN + 8];
+	announcement_name(incarnation, name);
+	int fd = fs_open(p->state_trash_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_sys(err, errno, "announcing the lease of a session");
+	(void)close(fd);
+	return 0;
+}
+
+/* The lease first: what is announced can still be found. */
+void place_announced(const struct places *p, const char *incarnation, bool keep_lease)
+{
+	char name[INCARNATION_LEN + 8];
+	announcement_name(incarnation, name);
+	if (!keep_lease)
+		(void)unlinkat(p->lease_fd, incarnation, 0);
+	(void)unlinkat(p->state_trash_fd, name, 0);
+}
+
+bool place_is_announcement(const char *trash_name)
+{
+	size_t n = strlen(trash_name);
+	return n == INCARNATION_LEN + sizeof(announcement) - 1 &&
+	       strcmp(trash_name + INCARNATION_LEN, announcement) == 0;
 }
 
 bool place_buried(const struct places *p, const struct session_row *row)

@@ -53,7 +53,19 @@ int place_store(const struct places *p, const struct session_row *row, int *ret_
 int place_bury(const struct places *p, const struct session_row *row, struct err *err) _must_check_;
 void place_exhume(const struct places *p, const struct session_row *row);
 void place_revive(const struct places *p, const struct session_row *row); /* nobody deleted it */
-void place_forget_lease(const struct places *p, const char *incarnation);
 bool place_buried(const struct places *p, const struct session_row *row);
+
+/*
+ * The lease of a session that is being made is announced in the trash, "INCARNATION.new", until its
+ * row is committed. An announcement that is met under the registry's write lock is of a creation
+ * that has ended: without a row, its lease goes with it.
+ */
+int place_announce(const struct places *p, const char *incarnation, struct err *err) _must_check_;
+void place_announced(const struct places *p, const char *incarnation, bool keep_lease);
+bool place_is_announcement(const char *trash_name);
+
+/* A lease in the trash whose session is not deleted after all: back, or away when there is a newer
+ * one. */
+void place_exhume_lease(const struct places *p, const struct session_row *row);
 
 #endif

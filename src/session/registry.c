@@ -327,9 +327,10 @@ static int entry_directory(struct session *s, int given_fd, struct err *err)
 		       : 0;
 }
 
-/* Open what a row describes: first the lease, then the directory (place_bury() says why). */
+/* Open what a row describes: first the lease, then the directory (place_bury() says why). Where the
+ * row may be gone meanwhile, a lease that is missing is not made. */
 static int entry_open(struct registry *reg, const struct session_row *row, int given_fd,
-	struct session **ret, struct err *err)
+	bool locked, struct session **ret, struct err *err)
 {
 	int r;
 	_cleanup_(cleanup_session_free) struct session *s = calloc(1, sizeof(*s));
@@ -339,9 +340,12 @@ static int entry_open(struct registry *reg, const struct session_row *row, int g
 	s->row = *row;
 	s->dir_fd = -1;
 	s->lease = LEASE_NONE;
-	r = lease_open(reg->places.lease_fd, row->info.incarnation, &s->lease, err);
-	if (r == 0)
-		r = entry_directory(s, given_fd, err);
+	r = lease_open(reg->places.lease_fd, row->info.incarnation, locked, &s->lease, err);
+	if (r <= 0)
+		return r < 0 ? r : NEEDS_SETTLING;
+	if (locked)
+		CRASH_POINT(CREATE_LEASED);
+	r = entry_directory(s, given_fd, err);
 	if (r != 0)
 		return r;
 	if (!still_good(s, registry_now(reg)))
@@ -363,7 +367,7 @@ struct wanted {
 
 struct settling {
 	struct session_row found; /* what there is, or what was buried */
-	bool buried, made;
+	bool buried, made, announced;
 	int made_fd; /* the directory of what was made; -1: none */
 };
 
@@ -406,6 +410,10 @@ static int make_wanted(struct registry *reg, struct session_store *st, struct wa
 	}
 	if (r < 0)
 		return r;
+	if ((r = place_announce(&reg->places, i->incarnation, err)) < 0)
+		return r;
+	how->announced = true;
+	CRASH_POINT(CREATE_ANNOUNCED);
 	w->row.store_inside = w->dir_fd < 0 ? !reg->places.one_mount
 					    : !same_mount(w->dir_fd, reg->places.store_fd);
 	r = st->ops->add(st, &w->row, reg->opt.tenant_sessions, err);
@@ -436,6 +444,8 @@ static int settle_inside(struct registry *reg, struct session_store *st, struct 
 
 static void undo_settling(struct registry *reg, const struct wanted *w, const struct settling *how)
 {
+	if (how->announced)
+		place_announced(&reg->places, w->row.info.incarnation, false);
 	if (how->made)
 		place_unmake(&reg->places, &w->row.info);
 	if (how->buried)
@@ -454,7 +464,7 @@ static int settle_and_open(struct registry *reg, struct session_store *st, struc
 	int r = settle_inside(reg, st, w, how, err);
 	if (r < 0 || !w->row.info.incarnation[0])
 		return r;
-	r = entry_open(reg, &w->row, MAX(w->dir_fd, how->made_fd), ret, err);
+	r = entry_open(reg, &w->row, MAX(w->dir_fd, how->made_fd), true, ret, err);
 	if (r != NEEDS_SETTLING)
 		return r;
 	(void)err_set(err, ERR_CORRUPT, "the directory of session '%s' is missing", w->row.info.id);
@@ -485,6 +495,8 @@ static int settle(struct registry *reg, struct session_store *st, struct wanted 
 		return r;
 	}
 	CRASH_POINT(CREATE_COMMITTED);
+	if (how->announced)
+		place_announced(&reg->places, w->row.info.incarnation, true);
 	if (!s)
 		return not_there(w, err);
 	*ret = s;
@@ -509,16 +521,11 @@ static int obtain(struct registry *reg, struct wanted *w, struct session **ret, 
 		return not_there(w, err);
 	if (r == 1 && !w->must_be_new) {
 		/* A conflict may only mean that the row is older than the directory. */
-		r = entry_open(reg, row, w->dir_fd, ret, err);
+		r = entry_open(reg, row, w->dir_fd, false, ret, err);
 		if (r != NEEDS_SETTLING && r != -ERR_CONFLICT)
 			return r;
 	}
-	r = settle(reg, st, w, ret, err);
-	/* Looking at a session that was just being deleted may have made its lease anew. */
-	if ((r == 0 || r == -ERR_SESSION_NOT_FOUND) && row->info.incarnation[0] &&
-		strcmp(row->info.incarnation, w->row.info.incarnation) != 0)
-		place_forget_lease(&reg->places, row->info.incarnation);
-	return r;
+	return settle(reg, st, w, ret, err);
 }
 
 /* --- the ways in ---------------------------------------------------------------------------- */

@@ -148,6 +148,7 @@ static int finish_row(struct sweeping *sw, const char *incarnation, struct err *
 		return r;
 	r = st->ops->find_incarnation(st, incarnation, row, err);
 	if (r == 1 && !place_buried(&sw->reg->places, row)) {
+		place_exhume_lease(&sw->reg->places, row);
 		st->ops->rollback(st);
 		return 0;
 	}
@@ -172,12 +173,31 @@ static void note_stuck(struct sweeping *sw, const struct err *why)
 			why->text);
 }
 
+/* The lease of a session that was being made, or is: the write lock tells which. */
+static int end_announcement(struct sweeping *sw, const char *incarnation, struct err *err)
+{
+	_cleanup_free_ struct session_row *row = malloc(sizeof(*row));
+	struct session_store *st = sw->st;
+	if (!row)
+		return err_oom(err);
+	int r = st->ops->begin(st, err);
+	if (r < 0)
+		return r;
+	r = st->ops->find_incarnation(st, incarnation, row, err);
+	if (r >= 0)
+		place_announced(&sw->reg->places, incarnation, r == 1);
+	st->ops->rollback(st);
+	return MIN(r, 0);
+}
+
 /* One tree of the trash. 1: the budget is used up. */
 static int remove_buried(struct sweeping *sw, int trash_fd, const char *name, struct err *err)
 {
 	char incarnation[INCARNATION_LEN + 1];
 	CRASH_POINT(SWEEP_FOUND);
 	(void)snprintf(incarnation, sizeof(incarnation), "%.*s", INCARNATION_LEN, name);
+	if (place_is_announcement(name))
+		return end_announcement(sw, incarnation, err);
 	int row = finish_row(sw, incarnation, err);
 	if (row == 0)
 		return 0;

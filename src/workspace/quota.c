@@ -90,7 +90,7 @@ int quota_know(struct workspace *ws, struct store *s, struct err *err)
 		const struct mount *m = &ws->mounts[i];
 		if (m->store != s)
 			continue;
-		if (tree_count(m->root_fd, STORE_NAME, &sum) < 0)
+		if (tree_count(m->root_fd, WORKSPACE_STORE_NAME, &sum) < 0)
 			return err_sys(err, errno, "counting '%s'", m->agent);
 		all.bytes += sum.bytes, all.entries += sum.entries;
 	}

@@ -313,7 +313,7 @@ static int descend(struct walk *w, const char *name, size_t n, struct err *err)
 	}
 	if (mount_hides(&ws->mounts[w->mount], w->path))
 		return err_set(err, ERR_PATH_INVALID, "the name '%s' is reserved for Cloister",
-			STORE_NAME);
+			WORKSPACE_STORE_NAME);
 	return w->lacking ? 0 : look(w, err);
 }
 

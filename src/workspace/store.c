@@ -2,6 +2,7 @@
 #include "workspace/store.h"
 
 #include "sys/fs.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@ static int check_owner(int fd, mode_t type, const char *what, struct err *err)
 	if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
 		(void)err_set(err, ERR_CORRUPT, "the store's %s was not made by Cloister", what);
 		return err_hint(
-			err, "remove '%s' from the workspace, or name another store", STORE_NAME);
+			err, "remove '%s' from the workspace, or name another store", WORKSPACE_STORE_NAME);
 	}
 	return 0;
 }

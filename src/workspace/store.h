@@ -23,8 +23,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STORE_NAME ".cloister"
-
 enum { STORE_BOOT_ID = 36, STORE_PAGE = 4096 };
 
 enum store_direction { STORE_FORWARD = 0, STORE_BACK = 1 };

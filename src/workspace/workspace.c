@@ -42,8 +42,8 @@ enum node_kind node_kind_of(mode_t mode)
  * would then trust what an agent had put there. */
 bool mount_hides(const struct mount *m _unused_, const char *path)
 {
-	const size_t n = sizeof(STORE_NAME) - 1;
-	return strncmp(path, STORE_NAME, n) == 0 && (path[n] == '\0' || path[n] == '/');
+	const size_t n = sizeof(WORKSPACE_STORE_NAME) - 1;
+	return strncmp(path, WORKSPACE_STORE_NAME, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
 void mount_agent_path(const struct mount *m, const char *path, struct buf *out)
@@ -134,7 +134,7 @@ static int open_store_dir(struct mount *m, int store_fd, int *ret_fd, struct err
 	struct stat root, store, other;
 	int r, fd;
 	if (store_fd < 0) {
-		if ((r = store_subdir(m->root_fd, STORE_NAME, &fd, err)) < 0)
+		if ((r = store_subdir(m->root_fd, WORKSPACE_STORE_NAME, &fd, err)) < 0)
 			return r;
 		/* A file system that folds case would know the store by other spellings. */
 		if (fs_lstat(m->root_fd, ".CLOISTER", &other) == 0 && fstat(fd, &store) == 0 &&
