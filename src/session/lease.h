@@ -33,8 +33,8 @@ struct lease {
 #define LEASE_NONE ((struct lease){.fd = -1})
 
 /*
- * Open: 1, or 0 when there is none and `make` is false. Only who holds the registry's write lock may
- * make one: a lease without a row would stay for ever. ERR_NO_SPACE, ERR_DENIED (not a file of
+ * Open: 1, or 0 when there is none and `make` is false. Only who holds the registry's write lock
+ * may make one: a lease without a row would stay for ever. ERR_NO_SPACE, ERR_DENIED (not a file of
  * ours), ERR_IO.
  */
 int lease_open(

@@ -155,7 +155,11 @@ static int check_identity(const struct session_row *row, int fd, struct err *err
 	int r = dir_identify(fd, &now, err);
 	if (r < 0)
 		return r;
-	if (fstat(fd, &st) < 0 || (row->info.kind == SESSION_MANAGED && st.st_uid != geteuid()))
+	/* A look that fails says nothing of whose it is. */
+	if (fstat(fd, &st) < 0)
+		return err_sys(
+			err, errno, "looking at the directory of session '%s'", row->info.id);
+	if (row->info.kind == SESSION_MANAGED && st.st_uid != geteuid())
 		return err_set(err, ERR_CONFLICT, "the directory of session '%s' is another user's",
 			row->info.id);
 	/* A device number may be another after a reboot; who was born when stays. */
@@ -252,13 +256,17 @@ static void mark_dead(int dir_fd, const char *name, bool dead)
 	lease_done(&lease);
 }
 
-/* Told once more afterwards: a process may have made the lease since we looked. */
-static void bury_lease(const struct places *p, const struct session_row *row)
+/* In place of what an interrupted deletion has left there. Told once more afterwards: a process may
+ * have made the lease since we looked. */
+static int bury_lease(const struct places *p, const struct session_row *row, struct err *err)
 {
 	char name[INCARNATION_LEN + 8];
 	lease_trash_name(row, name);
-	(void)fs_rename_new(p->lease_fd, row->info.incarnation, p->state_trash_fd, name);
+	if (renameat(p->lease_fd, row->info.incarnation, p->state_trash_fd, name) < 0 &&
+		errno != ENOENT)
+		return err_sys(err, errno, "deleting the lease of session '%s'", row->info.id);
 	mark_dead(p->state_trash_fd, name, true);
+	return 0;
 }
 
 /*
@@ -275,11 +283,12 @@ int place_bury(const struct places *p, const struct session_row *row, struct err
 	if (r == 0)
 		r = bury_store(p, row, err);
 	CRASH_POINT(BURY_STORE);
+	if (r == 0)
+		r = bury_lease(p, row, err);
 	if (r < 0) {
 		place_exhume(p, row);
 		return r;
 	}
-	bury_lease(p, row);
 	CRASH_POINT(BURY_LEASE);
 	return 0;
 }
@@ -315,8 +324,8 @@ static const char announcement[] = ".new";
 
 static void announcement_name(const char *incarnation, char ret[INCARNATION_LEN + 8])
 {
-	(void)snprintf(ret, INCARNATION_LEN + 8, "%.*s%s", INCARNATION_LEN, incarnation,
-		announcement);
+	(void)snprintf(
+		ret, INCARNATION_LEN + 8, "%.*s%s", INCARNATION_LEN, incarnation, announcement);
 }
 
 int place_announce(const struct places *p, const char *incarnation, struct err *err)

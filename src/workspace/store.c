@@ -21,8 +21,8 @@ static int check_owner(int fd, mode_t type, const char *what, struct err *err)
 		return err_sys(err, errno, "looking at the store");
 	if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
 		(void)err_set(err, ERR_CORRUPT, "the store's %s was not made by Cloister", what);
-		return err_hint(
-			err, "remove '%s' from the workspace, or name another store", WORKSPACE_STORE_NAME);
+		return err_hint(err, "remove '%s' from the workspace, or name another store",
+			WORKSPACE_STORE_NAME);
 	}
 	return 0;
 }
