@@ -21,7 +21,7 @@ struct http_exchange *exchange_new(
 	x->server = s;
 	x->listener = l;
 	x->mhd = mhd;
-	x->fd = -1;
+	x->pipe = -1;
 	x->conn = i->socket_context;
 	x->next = s->exchanges;
 	if (x->next)
@@ -47,6 +47,7 @@ void exchange_free(struct http_exchange *x)
 	if (!x)
 		return;
 	struct http_server *s = x->server;
+	loop_remove(&x->pipe_ready);
 	if (x->begun)
 		s->opt.handler.done(s->opt.handler.ctx, x);
 	*(x->prev ? &x->prev->next : &s->exchanges) = x->next;
@@ -126,54 +127,74 @@ static void begin(struct http_exchange *x, const char *method)
 
 /* --- the body --------------------------------------------------------------------------------- */
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-	while (n > 0) {
-		ssize_t w = write(fd, p, n);
-		if (w < 0 && errno != EINTR)
-			return false;
-		if (w > 0)
-			p += w, n -= (size_t)w;
-	}
-	return true;
-}
-
 static bool keep(struct http_exchange *x, const char *p, size_t n, struct err *err)
 {
 	struct http_counts *c = &x->server->counts;
 	if ((int64_t)n > x->body_max - x->body_bytes)
 		return err_set(err, ERR_TOO_LARGE, "the body is larger than %lld bytes",
 			       (long long)x->body_max) == 0;
-	x->body_bytes += (int64_t)n;
-	if (x->sink == SINK_FD)
-		return write_all(x->fd, p, n) ||
-		       err_sys(err, errno, "the body cannot be kept") == 0;
 	if (c->body_bytes + (int64_t)n > HTTP_BODIES_MAX)
 		return err_set(err, ERR_LIMIT,
 			       "the bodies of all requests together fill %lld bytes",
 			       HTTP_BODIES_MAX) == 0;
+	x->body_bytes += (int64_t)n;
 	c->body_bytes += (int64_t)n;
 	x->counted += n;
 	buf_put(&x->body, p, n);
 	return buf_check(&x->body, "the body", err) == 0;
 }
 
+static void suspend(struct http_exchange *x)
+{
+	x->suspended = true;
+	MHD_suspend_connection(x->mhd);
+}
+
+static void on_pipe(void *ctx, int fd _unused_, uint32_t events _unused_)
+{
+	struct http_exchange *x = ctx;
+	loop_remove(&x->pipe_ready);
+	exchange_wake(x);
+}
+
+/* What the pipe does not take now stays with the library until the pipe has room. A reader that
+ * is gone has an answer on its way, and wants no more. */
+static bool keep_piped(struct http_exchange *x, const char *p, size_t *n, struct err *err)
+{
+	ssize_t w = write(x->pipe, p, *n);
+	if (w < 0 && errno == EPIPE) {
+		*n = 0;
+		return true;
+	}
+	if (w < 0 && errno != EAGAIN && errno != EINTR)
+		return err_sys(err, errno, "the body cannot be passed on") == 0;
+	x->body_bytes += MAX(w, (ssize_t)0);
+	*n -= (size_t)MAX(w, (ssize_t)0);
+	if (*n == 0)
+		return true;
+	if (loop_io(x->server->opt.loop, x->pipe, EPOLLOUT, on_pipe, x, &x->pipe_ready, err) < 0)
+		return false;
+	suspend(x);
+	return true;
+}
+
 /* What comes after a reply was made is dropped: the library can send it only when the body is
  * over. A body without known length is not waited for. */
 static enum MHD_Result take_body(struct http_exchange *x, const char *data, size_t *n)
 {
-	struct err err = {.code = ERR_OK};
-	if (x->sink == SINK_WAIT && !x->replied) {
-		x->suspended = true;
-		MHD_suspend_connection(x->mhd);
-		return MHD_YES;
-	}
-	if (!x->replied && !keep(x, data, *n, &err)) {
+	struct err err;
+	bool kept = true;
+	if (!x->replied && x->pipe >= 0)
+		kept = keep_piped(x, data, n, &err);
+	else if (!x->replied)
+		kept = keep(x, data, *n, &err);
+	if (!kept) {
 		drop_body(x);
 		x->close_after = true;
 		http_reply_error(x, &err);
 	}
-	*n = 0;
+	if (x->replied || x->pipe < 0)
+		*n = 0;
 	return x->replied && x->request.length < 0 ? MHD_NO : MHD_YES;
 }
 
@@ -187,8 +208,7 @@ static enum MHD_Result complete(struct http_exchange *x)
 	}
 	if (x->replied)
 		return reply_queue(x);
-	x->suspended = true;
-	MHD_suspend_connection(x->mhd);
+	suspend(x);
 	return MHD_YES;
 }
 
@@ -225,35 +245,16 @@ bool http_over_unix(const struct http_exchange *x)
 	return x->listener->is_unix;
 }
 
-static void resume(struct http_exchange *x)
-{
-	if (!x->suspended)
-		return;
-	x->suspended = false;
-	MHD_resume_connection(x->mhd);
-	server_pump_soon(x->server);
-}
-
 void http_body_memory(struct http_exchange *x, size_t max)
 {
-	x->sink = SINK_MEMORY;
 	x->body.max = max;
 	x->body_max = (int64_t)max;
 }
 
-void http_body_wait(struct http_exchange *x)
+void http_body_pipe(struct http_exchange *x, int fd)
 {
-	x->sink = SINK_WAIT;
+	x->pipe = fd;
 	x->body_max = INT64_MAX;
-}
-
-void http_body_fd(struct http_exchange *x, int fd, int64_t max)
-{
-	x->sink = SINK_FD;
-	x->fd = fd;
-	x->body_max = max;
-	conn_phase(x->conn, CONN_BODY, x->request.length < 0 ? CHUNKED_GUESS : x->request.length);
-	resume(x);
 }
 
 struct str http_body(const struct http_exchange *x)

@@ -14,7 +14,7 @@ void http_reply_header(struct http_exchange *x, const char *name, const char *va
 	(void)snprintf(x->headers[x->n_headers++].value, sizeof(x->headers[0].value), "%s", value);
 }
 
-static void wake(struct http_exchange *x)
+void exchange_wake(struct http_exchange *x)
 {
 	if (!x->suspended)
 		return;
@@ -48,7 +48,7 @@ static void made(struct http_exchange *x, unsigned status, const char *type, str
 	if (r)
 		add_headers(x, type);
 	x->server->counts.status[status / 100]++;
-	wake(x);
+	exchange_wake(x);
 }
 
 void http_reply(struct http_exchange *x, unsigned status, const char *type, struct str body)
@@ -167,12 +167,12 @@ bool http_stream_put(struct http_exchange *x, struct str bytes)
 		x->broken = true;
 	if (x->suspended)
 		conn_phase(x->conn, CONN_REPLY, (int64_t)bytes.n);
-	wake(x);
+	exchange_wake(x);
 	return !x->broken;
 }
 
 void http_stream_end(struct http_exchange *x)
 {
 	x->ended = true;
-	wake(x);
+	exchange_wake(x);
 }

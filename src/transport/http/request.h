@@ -48,6 +48,8 @@ enum http_method {
 	HTTP_HEADER(if_match, "if-match")                                                          \
 	HTTP_HEADER(if_none_match, "if-none-match")                                                \
 	HTTP_HEADER(last_event_id, "last-event-id")                                                \
+	HTTP_HEADER(turn, "cloister-turn")                                                         \
+	HTTP_HEADER(role, "cloister-role")                                                         \
 	HTTP_HEADER(mcp_session_id, "mcp-session-id")                                              \
 	HTTP_HEADER(mcp_protocol_version, "mcp-protocol-version")                                  \
 	HTTP_HEADER(mcp_method, "mcp-method")                                                      \

@@ -87,10 +87,9 @@ bool http_over_unix(const struct http_exchange *x);
 
 /* From begin(): keep the body in memory, at most `max` bytes (413 beyond). */
 void http_body_memory(struct http_exchange *x, size_t max);
-/* From begin(): the body waits on the wire until http_body_fd(). */
-void http_body_wait(struct http_exchange *x);
-/* Write the body to this descriptor (borrowed until ready() or done()), at most `max` bytes. */
-void http_body_fd(struct http_exchange *x, int fd, int64_t max);
+/* From begin(): write the body to this pipe, which does not block (borrowed until done()); the
+ * client waits while it is full. When its reader is gone the rest of the body is dropped. */
+void http_body_pipe(struct http_exchange *x, int fd);
 struct str http_body(const struct http_exchange *x); /* from ready() on, when in memory */
 int64_t http_body_bytes(const struct http_exchange *x);
 

@@ -25,8 +25,6 @@ struct http_listener {
 	bool is_unix, tls;
 };
 
-enum body_sink { SINK_MEMORY, SINK_WAIT, SINK_FD };
-
 enum { HTTP_REPLY_HEADERS_MAX = 8 };
 
 struct http_exchange {
@@ -40,10 +38,10 @@ struct http_exchange {
 	bool refused, begun, is_ready, replied, suspended, queued, close_after;
 	void *user;
 
-	enum body_sink sink;
 	struct buf body;
 	size_t counted; /* of the body, in server->counts.body_bytes */
-	int fd;
+	int pipe;       /* where the body goes; -1: to memory */
+	struct loop_source *pipe_ready;
 	int64_t body_max, body_bytes;
 
 	struct MHD_Response *response; /* made, not queued yet */
@@ -88,6 +86,8 @@ enum MHD_Result exchange_step(
 	struct http_exchange *x, const char *method, const char *data, size_t *n);
 
 /* --- reply.c --- */
+/* Go on with a connection that was suspended. */
+void exchange_wake(struct http_exchange *x);
 /* Hand a reply that was made to MHD. Called from exchange_step() only. */
 enum MHD_Result reply_queue(struct http_exchange *x);
 
