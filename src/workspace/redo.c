@@ -190,6 +190,7 @@ static int read_all(
 	const struct store *s, uint64_t at, struct head *h, struct intent *in, struct err *err)
 {
 	struct sha256 want, is;
+	struct stat st;
 	ssize_t n = fs_read(s->log_fd, h, sizeof(*h), (off_t)at);
 	if (n < 0)
 		return err_sys(err, errno, "reading the store's log");
@@ -197,6 +198,11 @@ static int read_all(
 		return no_intent(err, "no record there");
 	if (h->length < sizeof(*h) || h->length > REDO_INTENT_MAX)
 		return no_intent(err, "its length cannot be");
+	/* Memory only for what is there. */
+	if (fstat(s->log_fd, &st) < 0)
+		return err_sys(err, errno, "looking at the store's log");
+	if (h->length > (uint64_t)st.st_size - at)
+		return no_intent(err, "it ends too early");
 	in->memory = malloc(h->length);
 	if (!in->memory)
 		return err_oom(err);
@@ -246,7 +252,7 @@ static int read_data(struct intent *in, const struct head *h, struct err *err)
 		in->steps[d.step].flags |= STEP_INLINE;
 		p += d.length;
 	}
-	return 0;
+	return p == end ? 0 : no_intent(err, "something is left over");
 }
 
 int intent_read(const struct workspace *ws, const struct store *s, uint64_t at, struct intent *ret,
