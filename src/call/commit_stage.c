@@ -123,6 +123,8 @@ static void report_undo(struct buf *out, const struct commit_result *done)
 	jw_close(out, '}');
 	if (done->in_place > 0)
 		jw_int(out, "changed_in_place", done->in_place);
+	if (done->attributes_lost > 0)
+		jw_int(out, "attributes_lost", done->attributes_lost);
 }
 
 static int publish(struct publishable *p, struct err *err)

@@ -82,6 +82,10 @@ extern const struct field error_fields[], undo_fields[];
 			.type = FIELD_INT,                                                         \
 			.help = "Files that were changed in place, since a replacement could not " \
 				"keep owner or attributes."},                                      \
+		{.name = "attributes_lost",                                                        \
+			.type = FIELD_INT,                                                         \
+			.help = "Files and directories that could not be given the group, owner "  \
+				"or access control list that belongs to them."},                   \
 		{.name = "dry_run", .type = FIELD_BOOL, .help = "True when nothing was changed."}, \
 		{.name = "diff", .type = FIELD_STRING, .help = "Unified diff of a dry run."},      \
 		{.name = "diff_truncated",                                                         \

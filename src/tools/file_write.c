@@ -54,7 +54,7 @@ static int put(struct tool_call *tc, const struct node *n, struct staged *take, 
 	}
 	if (strcmp(mode, "append") == 0 && n->kind == NODE_FILE)
 		return view_append(tool_view(tc), n, take, must, err);
-	unsigned how = strcmp(mode, "create") == 0 ? PUT_CREATE : PUT_EITHER;
+	unsigned how = PUT_UMASKED | (strcmp(mode, "create") == 0 ? PUT_CREATE : PUT_EITHER);
 	if (tool_arg_bool(tc, "create_dirs"))
 		how |= PUT_PARENTS;
 	return view_put(tool_view(tc), n, take, (enum put_how)how, 0644, must, err);

@@ -5,6 +5,7 @@
  * on, a failure takes the published steps back, and a death leaves a record by which the next
  * writer finishes or takes back.
  */
+#include "workspace/attributes.h"
 #include "workspace/changeset_impl.h"
 #include "workspace/crash.h"
 #include "workspace/recover.h"
@@ -141,7 +142,8 @@ static void make_step(struct commit *c, unsigned i)
 		.kind = op->kind,
 		.mount = op->mount,
 		.index = c->n,
-		.flags = (op->is_dir ? STEP_DIR : 0) | (op->base.path ? STEP_BASE : 0),
+		.flags = (op->is_dir ? STEP_DIR : 0) | (op->base.path ? STEP_BASE : 0) |
+			 (op->umasked ? STEP_UMASKED : 0),
 		.path = op->path,
 		.from = op->from,
 		.target = op->target,
@@ -247,7 +249,7 @@ static int prepare_replace(
 		fs_open(m->root_fd, op->base.path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
 	if (old < 0 && errno != EACCES)
 		return mount_err(m, op->base.path, errno, err);
-	if (old < 0 || !step_copy_attributes(old, &op->base.st, content->fd, s->mode_after)) {
+	if (old < 0 || !attributes_copy(old, &op->base.st, content->fd, s->mode_after)) {
 		if (op->base.st.st_nlink > 1 || old < 0)
 			return mount_err(m, op->base.path, EPERM, err);
 		s->flags |= STEP_IN_PLACE;
@@ -490,6 +492,8 @@ static int commit_locked(struct commit *c, const struct commit_info *info, struc
 			*err = why;
 		return r < 0 ? r : -(int)why.code;
 	}
+	for (unsigned i = 0; i < c->n; i++)
+		c->result.attributes_lost += (c->steps[i].flags & STEP_LOST) != 0;
 	if (c->checkpoint && (r = redo_checkpoint(c->store, err)) < 0)
 		return err_wrap(err, "the change is made, but not certain to survive a power cut");
 	/* The change is made, whatever becomes of old history; the next commit tries again. */

@@ -28,6 +28,8 @@ struct commit_result {
 	const char *undo_why_not; /* static text when not */
 	unsigned in_place; /* files changed in place since a replacement could not keep their owner
 			      or attributes */
+	unsigned attributes_lost; /* files and directories that could not be given the group, owner
+				     or access control list that belongs to them */
 	int64_t usage_bytes, usage_entries;
 };
 

@@ -57,8 +57,9 @@ enum record_flags {
 	RECORD_HAD = 4,      /* something was at the path before: `before` is set */
 	RECORD_HAS = 8,      /* something is there after it: `after` is set */
 	RECORD_COPIED = 16,  /* `saved` is a copy, since the old inode had other names or writers */
+	RECORD_UMASKED = 32, /* redo only: mode_after is what a umask has left */
 };
-enum { RECORD_FLAGS_ALL = 31 };
+enum { RECORD_FLAGS_ALL = 63 };
 
 struct record_change {
 	enum change_kind kind;

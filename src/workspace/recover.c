@@ -106,7 +106,7 @@ static int go_forward(
 	int r;
 	struct store_state *st = s->st;
 	for (unsigned i = atomic_load(&st->progress); i < in->n_steps; i++) {
-		const struct step *step = &in->steps[i];
+		struct step *step = &in->steps[i];
 		if ((r = step_is_done(ws, in->seq, step, err)) < 0)
 			return r;
 		if (r == 0 && (r = step_forward(ws, in->seq, step, err)) < 0)

@@ -64,6 +64,7 @@ static void change_of(const struct intent *in, const struct step *s, struct reco
 	c->flags = (s->flags & STEP_DIR ? RECORD_IS_DIR : 0) |
 		   (s->flags & STEP_IN_PLACE ? RECORD_IN_PLACE : 0) |
 		   (s->flags & STEP_COPIED ? RECORD_COPIED : 0) |
+		   (s->flags & STEP_UMASKED ? RECORD_UMASKED : 0) |
 		   (s->flags & STEP_BASE ? RECORD_HAD : 0) |
 		   (s->kind != CHANGE_DELETE ? RECORD_HAS : 0);
 	if (s->flags & STEP_BASE)
@@ -97,6 +98,7 @@ static void step_of(const struct record_change *c, unsigned mount, unsigned inde
 	s->flags = (c->flags & RECORD_IS_DIR ? STEP_DIR : 0) |
 		   (c->flags & RECORD_IN_PLACE ? STEP_IN_PLACE : 0) |
 		   (c->flags & RECORD_COPIED ? STEP_COPIED : 0) |
+		   (c->flags & RECORD_UMASKED ? STEP_UMASKED : 0) |
 		   (c->flags & RECORD_HAD ? STEP_BASE : 0) | (*c->staged ? STEP_NAMED : 0);
 }
 

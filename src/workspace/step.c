@@ -3,12 +3,12 @@
 
 #include "sys/fs.h"
 #include "sys/tree.h"
+#include "workspace/attributes.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/xattr.h>
 
 void step_saved_name(uint64_t seq, const struct step *s, char out[STEP_NAME])
 {
@@ -28,6 +28,7 @@ struct site {
 	const char *leaf;
 	char saved[STEP_NAME];
 	bool there, is_saved;
+	bool lost; /* something that belongs to the object could not be given to it */
 	struct stat st, saved_st;
 };
 
@@ -102,43 +103,25 @@ static int put_content(const struct site *t, int to, int64_t at, struct err *err
 	return fs_write(to, s->data.p, s->data.n, at) < 0 ? refuse(t, errno, err) : 0;
 }
 
-/* --- attributes ------------------------------------------------------------------------------- */
-
-/* Copy one extended attribute (an ACL is one, too). False when it cannot be kept. */
-static bool copy_xattr(int from, int to, const char *name)
-{
-	char value[65536 / 4];
-	ssize_t n = fgetxattr(from, name, value, sizeof(value));
-	if (n < 0)
-		return errno == ENODATA;
-	return fsetxattr(to, name, value, (size_t)n, 0) == 0;
-}
-
-static bool copy_xattrs(int from, int to)
-{
-	char names[16384];
-	ssize_t n = flistxattr(from, names, sizeof(names));
-	if (n < 0)
-		return errno == EOPNOTSUPP;
-	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1)
-		if (!copy_xattr(from, to, names + i))
-			return false;
-	return true;
-}
-
-bool step_copy_attributes(int from, const struct stat *old, int to, mode_t mode)
-{
-	struct stat now;
-	if (fstat(to, &now) < 0)
-		return false;
-	if ((now.st_uid != old->st_uid || now.st_gid != old->st_gid) &&
-		fchown(to, old->st_uid, old->st_gid) < 0)
-		return false;
-	return copy_xattrs(from, to) && fchmod(to, mode) == 0;
-}
-
 /* --- one kind each: forward and back ------------------------------------------------------------
  */
+
+/* What a new file gets from its directory; content that was staged long before is there now. */
+static int inherit(struct site *t, struct err *err)
+{
+	const struct step *s = t->s;
+	_cleanup_close_ int opened = -1;
+	mode_t mode =
+		s->flags & STEP_UMASKED ? attributes_before_umask(s->mode_after) : s->mode_after;
+	if (t->is_saved)
+		opened = fs_open(t->m->saved_fd, t->saved, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	int fd = t->is_saved ? opened : s->content_fd;
+	int r = fd < 0 ? 1 : attributes_inherit(t->dir, fd, mode);
+	if (r < 0)
+		return refuse(t, errno, err);
+	t->lost |= r > 0;
+	return 0;
+}
 
 static int create_forward(struct site *t, struct err *err)
 {
@@ -147,8 +130,11 @@ static int create_forward(struct site *t, struct err *err)
 		return 0;
 	if (t->there)
 		return refuse(t, EEXIST, err);
-	int r = t->is_saved ? fs_rename_new(t->m->saved_fd, t->saved, t->dir, t->leaf)
-			    : fs_link(s->content_fd, t->dir, t->leaf);
+	int r = inherit(t, err);
+	if (r < 0)
+		return r;
+	r = t->is_saved ? fs_rename_new(t->m->saved_fd, t->saved, t->dir, t->leaf)
+			: fs_link(s->content_fd, t->dir, t->leaf);
 	return r < 0 ? refuse(t, errno, err) : 0;
 }
 
@@ -265,9 +251,10 @@ static int delete_back(struct site *t, struct err *err)
 
 static int mkdir_forward(struct site *t, struct err *err)
 {
-	if (mkdirat(t->dir, t->leaf, t->s->mode_after) < 0)
-		return refuse(t, errno, err);
-	return 0;
+	const struct step *s = t->s;
+	bool free = (s->flags & STEP_UMASKED) && attributes_has_default(t->dir);
+	mode_t mode = free ? attributes_before_umask(s->mode_after) : s->mode_after;
+	return mkdirat(t->dir, t->leaf, mode) < 0 ? refuse(t, errno, err) : 0;
 }
 
 static int mkdir_back(struct site *t, struct err *err)
@@ -337,6 +324,10 @@ static int set_mode(struct site *t, mode_t mode, struct err *err)
 		return refuse(t, errno, err);
 	if (!is_base(t->s, &st) || S_ISLNK(st.st_mode))
 		return conflict(t, "was replaced by somebody else meanwhile", err);
+	/* As chmod(1) does: a directory's set-group-ID and sticky bits are not part of what is
+	 * asked. */
+	if (S_ISDIR(st.st_mode))
+		mode |= st.st_mode & 07000;
 	return fs_chmod(fd, mode) < 0 ? refuse(t, errno, err) : 0;
 }
 
@@ -391,7 +382,7 @@ static int forward(struct site *t, struct err *err)
 	BUG_ON(true);
 }
 
-int step_forward(const struct workspace *ws, uint64_t seq, const struct step *s, struct err *err)
+int step_forward(const struct workspace *ws, uint64_t seq, struct step *s, struct err *err)
 {
 	int r;
 	_cleanup_(site_done) struct site t = {.dir = -1};
@@ -401,7 +392,9 @@ int step_forward(const struct workspace *ws, uint64_t seq, const struct step *s,
 		return refuse(&t, ENOENT, err);
 	if ((r = site_look(&t, err)) < 0)
 		return r;
-	return forward(&t, err);
+	r = forward(&t, err);
+	s->flags |= t.lost ? STEP_LOST : 0;
+	return r;
 }
 
 static int back(struct site *t, struct err *err)
@@ -463,7 +456,7 @@ static int remake(struct site *t, int fd, uint64_t *ret_ino, struct err *err)
 		old = fs_open(t->dir, t->leaf, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
 	/* The first time the attributes could be kept, else the change were one in place. */
 	if (old >= 0)
-		(void)step_copy_attributes(old, &t->st, fd, t->s->mode_after);
+		(void)attributes_copy(old, &t->st, fd, t->s->mode_after);
 	if (fchmod(fd, t->s->mode_after) < 0 || fstat(fd, &st) < 0)
 		return refuse(t, errno, err);
 	*ret_ino = st.st_ino;

@@ -23,6 +23,8 @@ enum step_flags {
 			      "SEQ.INDEX.c" until the commit ends, then under the saved name */
 	STEP_INLINE = 32,  /* the content is in the record */
 	STEP_RENUMBERED = 64, /* in memory: a replay has changed base_ino */
+	STEP_UMASKED = 128,   /* the mode is what a umask of 022 has left: see attributes.h */
+	STEP_LOST = 256,      /* in memory: owner, group or lists could not be given to it */
 };
 
 struct step {
@@ -47,8 +49,8 @@ void step_copy_name(uint64_t seq, const struct step *s, char out[STEP_NAME]);
 
 /* Publish one step. ERR_CONFLICT when something else is there; then nothing of this step is done.
  */
-int step_forward(const struct workspace *ws, uint64_t seq, const struct step *s,
-	struct err *err) _must_check_;
+int step_forward(
+	const struct workspace *ws, uint64_t seq, struct step *s, struct err *err) _must_check_;
 
 /* After a power cut: make the content of a CREATE or REPLACE again from the record, under its saved
  * name. It gets another content_ino. */
@@ -61,10 +63,6 @@ enum step_content step_compare(const struct workspace *ws, const struct step *s)
 /* Write the record's content into the file at the path, which is the very inode `ino`. */
 int step_rewrite(const struct workspace *ws, const struct step *s, uint64_t ino, int64_t at,
 	struct err *err) _must_check_;
-
-/* Give a new inode what the old one has: owner, ACL, attributes, and this mode. False when
- * something cannot be kept. */
-bool step_copy_attributes(int from, const struct stat *old, int to, mode_t mode);
 
 /* Take one step back, as far as it was published. ERR_CONFLICT when something else is there. */
 int step_back(const struct workspace *ws, uint64_t seq, const struct step *s,

@@ -2,6 +2,7 @@
 #include "workspace/store.h"
 
 #include "sys/fs.h"
+#include "workspace/attributes.h"
 #include "workspace/workspace.h"
 
 #include <errno.h>
@@ -30,11 +31,14 @@ static int check_owner(int fd, mode_t type, const char *what, struct err *err)
 int store_subdir(int dir_fd, const char *name, int *ret_fd, struct err *err)
 {
 	int r;
-	if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
+	bool made = mkdirat(dir_fd, name, 0700) == 0;
+	if (!made && errno != EEXIST)
 		return err_sys(err, errno, "making the store");
 	_cleanup_close_ int fd = fs_open(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd < 0)
 		return err_sys(err, errno, "opening the store");
+	if (made)
+		attributes_strip(fd);
 	if ((r = check_owner(fd, S_IFDIR, "directory", err)) < 0)
 		return r;
 	*ret_fd = take_fd(fd);

@@ -296,6 +296,7 @@ static int make_dir(struct view *v, unsigned mount, const char *path, mode_t mod
 	op->mode = mode & 0777;
 	op->is_dir = true;
 	op->optional = optional;
+	op->umasked = true;
 	if ((r = view_entry_make(v, mount, path, &e, err)) < 0) {
 		op_free(op);
 		return r;
@@ -341,8 +342,8 @@ static void settle_content(struct staged *s)
 }
 
 /* New content for a file that is real (or was, before a removal), or for a new name. */
-static int put_content(
-	struct view *v, const struct spot *s, struct staged **take, mode_t mode, struct err *err)
+static int put_content(struct view *v, const struct spot *s, struct staged **take, mode_t mode,
+	bool umasked, struct err *err)
 {
 	int r;
 	const struct node *n = s->n;
@@ -363,6 +364,7 @@ static int put_content(
 		drop_op(v, &e->removal);
 	}
 	op->mode = s->f.kind == NODE_FILE ? s->f.st.st_mode & 07777 : mode & 0777;
+	op->umasked = umasked;
 	op->content = take_ptr(*take);
 	drop_merged(e);
 	drop_op(v, &e->op);
@@ -410,7 +412,7 @@ int view_put(struct view *v, const struct node *n, struct staged *take, enum put
 	}
 	if (s.f.no_parent && (r = make_parents(v, n, err)) < 0)
 		return r;
-	return put_content(v, &s, &content, mode, err);
+	return put_content(v, &s, &content, mode, (how & PUT_UMASKED) != 0, err);
 }
 
 /* A tail for a real file that has no other name. */
@@ -452,7 +454,7 @@ static int put_appended_copy(
 		(r = staged_copy(all, tail->fd, 0, -1, err)) < 0)
 		return r;
 	settle_content(all);
-	return put_content(v, s, &all, 0, err);
+	return put_content(v, s, &all, 0, false, err);
 }
 
 int view_append(struct view *v, const struct node *n, struct staged *take,
@@ -512,6 +514,7 @@ int view_chmod(struct view *v, const struct node *n, mode_t mode, struct err *er
 	struct entry *e = s.f.entry;
 	if (e && (e->now == NOW_FILE || e->now == NOW_DIR)) {
 		e->op->mode = mode;
+		e->op->umasked = false;
 		return 0;
 	}
 	if (e && e->mode_op) {

@@ -136,7 +136,9 @@ enum put_how {
 	PUT_CREATE = 1 /* ERR_EXISTS when there */,
 	PUT_REPLACE = 2 /* ERR_NOT_FOUND when not */,
 	PUT_EITHER = 3,
-	PUT_PARENTS = 4 /* flag: make the directories that are missing above it (0755) */
+	PUT_PARENTS = 4 /* flag: make the directories that are missing above it (0755) */,
+	PUT_UMASKED = 8 /* flag: the mode is what a umask of 022 has left of what is wanted; a
+			   default ACL takes the place of the umask, as in open(2) */
 };
 int view_put(struct view *v, const struct node *n, struct staged *take, enum put_how how,
 	mode_t mode, const struct sha256 *must_hash, struct err *err) _must_check_;
@@ -145,7 +147,8 @@ int view_put(struct view *v, const struct node *n, struct staged *take, enum put
 int view_append(struct view *v, const struct node *n, struct staged *take,
 	const struct sha256 *must_hash, struct err *err) _must_check_;
 
-/* Make a directory; with `parents` also what is missing above it (existing is then no error). */
+/* Make a directory; with `parents` also what is missing above it (existing is then no error). The
+ * mode is what a umask of 022 has left. */
 int view_mkdir(struct view *v, const struct node *n, mode_t mode, bool parents,
 	struct err *err) _must_check_;
 

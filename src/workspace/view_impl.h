@@ -70,6 +70,7 @@ struct op {
 	mode_t mode;
 	bool is_dir;
 	bool optional;          /* MKDIR of a missing parent: somebody else may make it first */
+	bool umasked;           /* the mode is what a umask has left; a default ACL replaces that */
 	int64_t bytes, entries; /* DELETE: what it takes from usage */
 };
 
