@@ -246,6 +246,7 @@ static void test_refused_before_the_port(void **state)
 		{"PUT /api/v1/sessions/s/files/a", "If-Match: \"short\"\r\n", "x", 400, "SHA-256"},
 		{"PUT /api/v1/sessions/s/files/a", "If-None-Match: \"a\"\r\n", "x", 400, "*"},
 		{"GET /api/v1/sessions/s/files/a/%2e%2e/b", "", NULL, 400, ".."},
+		{"GET /api/v1/events", "Last-Event-ID: 7x\r\n", NULL, 400, "Last-Event-ID"},
 	};
 	struct fake *f = fake_new();
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
@@ -387,20 +388,20 @@ static void test_events(void **state)
 	static const char get[] = "GET /api/v1/sessions/s1/events HTTP/1.1\r\nHost: localhost\r\n"
 				  "Authorization: Bearer secret\r\nLast-Event-ID: 7\r\n\r\n";
 	f->silent = true;
-	f->json = "{\"events\":[{\"id\":\"8\",\"kind\":\"call\"},{\"id\":\"9\"}],\"last\":\"9\"}";
+	f->json = "{\"events\":[{\"id\":8,\"type\":\"call\"},{\"id\":9}],\"last\":9}";
 	int fd = dial(f->port);
 	say(fd, get, sizeof(get) - 1);
 	turn(f->loop, 50);
 	assert_int_equal(f->op, DOOR_EVENTS);
-	assert_string_equal(f->arguments, "{\"after\":\"7\"}");
+	assert_string_equal(f->arguments, "{\"after\":7}");
 	assert_int_equal(f->wait_ms, 0);
 	fake_answer(f);
 	assert_int_equal(hear(f->loop, fd, "id: 9\n", 1000, &closed), 200);
 	assert_true(heard_has("Content-Type: text/event-stream"));
-	assert_true(heard_has("id: 8\ndata: {\"id\":\"8\",\"kind\":\"call\"}\n\n"));
-	assert_string_equal(f->arguments, "{\"after\":\"9\"}");
+	assert_true(heard_has("id: 8\ndata: {\"id\":8,\"type\":\"call\"}\n\n"));
+	assert_string_equal(f->arguments, "{\"after\":9}");
 	assert_true(f->wait_ms > 0);
-	f->json = "{\"events\":[],\"last\":\"9\"}";
+	f->json = "{\"events\":[],\"last\":9}";
 	fake_answer(f);
 	(void)hear(f->loop, fd, ": nothing new\n\n", 1000, &closed);
 	assert_true(heard_has(": nothing new\n\n"));

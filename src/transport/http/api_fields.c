@@ -29,8 +29,7 @@ const struct field api_query_page[] = {
 
 const struct field api_query_events[] = {
 	{.name = "after",
-		.type = FIELD_STRING,
-		.max = DOOR_ID_MAX,
+		.type = FIELD_INT,
 		.help = "Events behind this id; the header Last-Event-ID comes first."},
 	FIELD_END,
 };

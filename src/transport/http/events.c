@@ -9,7 +9,7 @@
 enum { EVENTS_WAIT_MS = 15000, EVENTS_RETRY_MS = 1000 };
 
 struct events {
-	char after[DOOR_ID_MAX + 1];
+	int64_t after; /* the last id that was sent; -1: what comes from now on */
 	bool streaming;
 	struct loop_source *retry; /* core is being restarted */
 };
@@ -42,16 +42,11 @@ static void retry_later(struct api_request *a)
 
 static bool put_event(struct api_request *a, struct buf *b, const json_t *v)
 {
-	const json_t *id = json_object_get(v, "id");
-	const char *text = json_string_value(id);
 	_cleanup_free_ char *data = json_dumps(v, JSON_COMPACT);
 	if (!data)
 		return false;
-	if (text && strlen(text) <= DOOR_ID_MAX && !strpbrk(text, "\r\n")) {
-		buf_printf(b, "id: %s\n", text);
-		(void)snprintf(a->events->after, sizeof(a->events->after), "%s", text);
-	}
-	buf_printf(b, "data: %s\n\n", data);
+	a->events->after = json_integer_value(json_object_get(v, "id"));
+	buf_printf(b, "id: %lld\ndata: %s\n\n", (long long)a->events->after, data);
 	return true;
 }
 
@@ -72,9 +67,8 @@ static bool put_events(struct api_request *a, struct str json)
 	json_array_foreach((json_t *)(uintptr_t)list, i, e) if (!put_event(a, &b, e)) return false;
 	if (json_array_size(list) == 0)
 		buf_puts(&b, ": nothing new\n\n");
-	if (json_is_string(last) && json_string_length(last) <= DOOR_ID_MAX)
-		(void)snprintf(
-			a->events->after, sizeof(a->events->after), "%s", json_string_value(last));
+	if (json_is_integer(last))
+		a->events->after = json_integer_value(last);
 	return buf_check(&b, "the events", &err) == 0 &&
 	       http_stream_put(a->x, (struct str){buf_str(&b), b.len});
 }
@@ -106,8 +100,8 @@ static void ask(struct api_request *a)
 	struct err err;
 	buf_clear(&a->arguments);
 	jw_open(&a->arguments, '{');
-	if (a->events->after[0])
-		jw_cstr(&a->arguments, "after", a->events->after);
+	if (a->events->after >= 0)
+		jw_int(&a->arguments, "after", a->events->after);
 	jw_close(&a->arguments, '}');
 	struct door_request d = api_door_request(a);
 	d.wait_ms = a->events->streaming ? EVENTS_WAIT_MS : 0;
@@ -122,6 +116,18 @@ static void ask(struct api_request *a)
 		http_stream_end(a->x);
 }
 
+/* Digits alone; -1: it is none. */
+static int64_t event_id(struct str s)
+{
+	int64_t v = 0;
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9' || v > (INT64_MAX - 9) / 10)
+			return -1;
+		v = v * 10 + (s.p[i] - '0');
+	}
+	return s.n > 0 ? v : -1;
+}
+
 void api_events(struct api_request *a)
 {
 	struct err err;
@@ -129,13 +135,16 @@ void api_events(struct api_request *a)
 	if (a->q->last_event_id.p)
 		after = a->q->last_event_id;
 	a->events = calloc(1, sizeof(*a->events));
-	if (!a->events || after.n > DOOR_ID_MAX || !utf8_valid(after.p, after.n)) {
-		err_set(&err, a->events ? ERR_INVALID_ARGUMENT : ERR_NO_MEMORY,
-			"Last-Event-ID is not one that a stream gave");
+	if (!a->events) {
+		(void)err_oom(&err);
 		api_reply_error(a, &err);
 		return;
 	}
-	(void)snprintf(a->events->after, sizeof(a->events->after), "%.*s", (int)after.n,
-		after.p ? after.p : "");
+	a->events->after = after.p ? event_id(after) : -1;
+	if (after.p && a->events->after < 0) {
+		err_set(&err, ERR_INVALID_ARGUMENT, "Last-Event-ID is not one that a stream gave");
+		api_reply_error(a, &err);
+		return;
+	}
 	ask(a);
 }
