@@ -204,9 +204,9 @@ describe("JSON-RPC", () => {
 
 	test("an unknown method is -32601 in both eras", async () => {
 		const raw = await opened();
-		assert.equal((await raw.ask({ jsonrpc: "2.0", id: 1, method: "resources/list" })).error.code, -32601);
+		assert.equal((await raw.ask({ jsonrpc: "2.0", id: 1, method: "prompts/list" })).error.code, -32601);
 		const modern = place.raw();
-		const r = await modern.ask({ jsonrpc: "2.0", id: 1, method: "resources/list", params: { _meta: meta } });
+		const r = await modern.ask({ jsonrpc: "2.0", id: 1, method: "prompts/list", params: { _meta: meta } });
 		assert.equal(r.error.code, -32601);
 	});
 });

@@ -39,6 +39,33 @@ export function eraSuite(era) {
 			}
 		});
 
+		test("shows files of the workspace as resources, and completes their paths", async () => {
+			place.put("res/note.md", "# hi\n");
+			place.put("res/bytes", Buffer.from([0xff, 0x00]));
+			const { resources } = await door.client.listResources();
+			const note = resources.find((r) => r.uri === "file:///workspace/res/note.md");
+			assert.deepEqual(note, { uri: "file:///workspace/res/note.md", name: "res/note.md", mimeType: "text/markdown", size: 5 });
+			const text = await door.client.readResource({ uri: note.uri });
+			assert.equal(text.contents[0].text, "# hi\n");
+			const bytes = await door.client.readResource({ uri: "file:///workspace/res/bytes" });
+			assert.equal(bytes.contents[0].blob, "/wA=");
+			const { resourceTemplates } = await door.client.listResourceTemplates();
+			const done = await door.client.complete({
+				ref: { type: "ref/resource", uri: resourceTemplates[0].uriTemplate },
+				argument: { name: "path", value: "res/n" },
+			});
+			assert.deepEqual(done.completion.values, ["res/note.md"]);
+		});
+
+		test("no resource lies outside the workspace", async () => {
+			for (const uri of ["file:///etc/passwd", "file:///workspace/../outside/secret", "file:///workspace/%2e%2e/outside/secret",
+				"file:///workspace/", "file:///workspace/nope", "http://localhost/", "file:///workspace/a%00b"])
+				await assert.rejects(door.client.readResource({ uri }), (e) => {
+					assert.ok(!String(e.message).includes(SECRET));
+					return e.code === -32602 || e.code === -32002;
+				}, uri);
+		});
+
 		test("every tool does its work through the protocol", async () => {
 			const w = await door.ok("file_write", { path: "src/a.txt", content: "one\ntwo\n", create_dirs: true });
 			assert.equal(w.created, true);

@@ -204,7 +204,7 @@ static void what_is_no_request_is_an_invalid_request(void **state _unused_)
 static void an_unknown_method_is_not_found(void **state _unused_)
 {
 	struct door *d = legacy_door();
-	assert_error(d, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"resources/list\"}", -32601, 3);
+	assert_error(d, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"prompts/list\"}", -32601, 3);
 	assert_error(d, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"server/discover\"}", -32601, 3);
 	door_close(d);
 }

@@ -21,6 +21,9 @@ enum { RPC_ID_BYTES_MAX = 256 };
 	RPC(METHOD_NOT_FOUND, -32601)                                                              \
 	RPC(INVALID_PARAMS, -32602)                                                                \
 	RPC(INTERNAL_ERROR, -32603)                                                                \
+	RPC(RESOURCE_NOT_FOUND, -32002) /* legacy only */                                          \
+	RPC(HEADER_MISMATCH, -32020)                                                               \
+	RPC(MISSING_CAPABILITY, -32021)                                                            \
 	RPC(UNSUPPORTED_VERSION, -32022)
 
 enum rpc_code {

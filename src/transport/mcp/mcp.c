@@ -2,9 +2,6 @@
 #include "codec/json_write.h"
 #include "transport/mcp/mcp_impl.h"
 
-/* How long a client may keep a listing, which is the same for the life of this process. */
-enum { TTL_MS = 300000 };
-
 /* Newest first: what `initialize` may ask for. */
 static const char *const legacy_versions[] = {
 	"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
@@ -29,16 +26,24 @@ void mcp_drop_if_failed(struct mcp *m, size_t from)
 	m->out.len = from;
 }
 
-static void put_error(
+void mcp_put_error(
 	struct mcp *m, const json_t *id, enum rpc_code code, const char *message, const char *data)
 {
 	size_t from = m->out.len;
+	m->fault = code;
 	rpc_error(&m->out, id, code, message, data);
 	mcp_drop_if_failed(m, from);
 }
 
 void mcp_end_result(struct mcp *m, const json_t *id, size_t from)
 {
+	mcp_end_result_as(m, id, from, "complete");
+}
+
+void mcp_end_result_as(struct mcp *m, const json_t *id, size_t from, const char *type)
+{
+	if (m->era == MCP_MODERN)
+		jw_cstr(&m->out, "resultType", type);
 	buf_put(&m->out, m->tail.data, m->tail.len);
 	buf_putc(&m->out, '}');
 	rpc_result_close(&m->out);
@@ -47,15 +52,19 @@ void mcp_end_result(struct mcp *m, const json_t *id, size_t from)
 	/* What stands before `from` is whole lines and stays. */
 	m->out.failed = false;
 	m->out.len = from;
-	put_error(m, id, RPC_INTERNAL_ERROR,
+	mcp_put_error(m, id, RPC_INTERNAL_ERROR,
 		"The answer is too large to be sent; ask for less (a smaller range, fewer results)",
 		NULL);
 }
 
-static void put_capabilities(struct buf *b)
+/* Tasks are results by call id, which only a remote keeps. */
+static void put_capabilities(struct mcp *m)
 {
-	jw_key(b, "capabilities");
-	buf_puts(b, "{\"tools\":{}}");
+	jw_key(&m->out, "capabilities");
+	buf_puts(&m->out, "{\"tools\":{},\"resources\":{},\"completions\":{}");
+	if (m->era == MCP_MODERN && m->opt.remote)
+		buf_puts(&m->out, ",\"extensions\":{\"" MCP_TASKS "\":{}}");
+	buf_putc(&m->out, '}');
 }
 
 static void put_server(struct buf *b, const char *version)
@@ -66,11 +75,11 @@ static void put_server(struct buf *b, const char *version)
 	jw_close(b, '}');
 }
 
-static void put_caching(struct mcp *m)
+void mcp_put_caching(struct mcp *m, int64_t ttl_ms)
 {
 	if (m->era != MCP_MODERN)
 		return;
-	jw_int(&m->out, "ttlMs", TTL_MS);
+	jw_int(&m->out, "ttlMs", ttl_ms);
 	jw_cstr(&m->out, "cacheScope", "private");
 }
 
@@ -79,15 +88,14 @@ static void set_era(struct mcp *m, enum mcp_era era)
 	m->era = era;
 	if (era != MCP_MODERN)
 		return;
-	buf_puts(&m->tail, ",\"resultType\":\"complete\",\"_meta\":"
-			   "{\"io.modelcontextprotocol/serverInfo\":");
+	buf_puts(&m->tail, ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
 	put_server(&m->tail, m->opt.version);
 	buf_putc(&m->tail, '}');
 }
 
-static void invalid_params(struct mcp *m, const struct rpc_message *msg, const char *what)
+void mcp_invalid_params(struct mcp *m, const struct rpc_message *msg, const char *what)
 {
-	put_error(m, msg->id, RPC_INVALID_PARAMS, what, NULL);
+	mcp_put_error(m, msg->id, RPC_INVALID_PARAMS, what, NULL);
 }
 
 /* --- methods ------------------------------------------------------------------------------------
@@ -105,23 +113,24 @@ static void initialize(struct mcp *m, const struct rpc_message *msg)
 {
 	const char *asked = json_string_value(json_object_get(msg->params, "protocolVersion"));
 	size_t from = m->out.len;
-	if (m->era == MCP_LEGACY) {
-		put_error(m, msg->id, RPC_INVALID_REQUEST,
+	if (m->initialized) {
+		mcp_put_error(m, msg->id, RPC_INVALID_REQUEST,
 			"Invalid request: this connection is initialized already", NULL);
 		return;
 	}
 	if (!asked || !json_is_object(json_object_get(msg->params, "capabilities")) ||
 		!json_is_object(json_object_get(msg->params, "clientInfo"))) {
-		invalid_params(m, msg,
+		mcp_invalid_params(m, msg,
 			"Invalid params: initialize needs protocolVersion, capabilities and "
 			"clientInfo");
 		return;
 	}
+	m->initialized = true;
 	set_era(m, MCP_LEGACY);
 	rpc_result_open(&m->out, msg->id);
 	buf_putc(&m->out, '{');
 	jw_cstr(&m->out, "protocolVersion", known_version(asked));
-	put_capabilities(&m->out);
+	put_capabilities(m);
 	jw_key(&m->out, "serverInfo");
 	put_server(&m->out, m->opt.version);
 	if (m->opt.instructions)
@@ -134,10 +143,10 @@ static void discover(struct mcp *m, const struct rpc_message *msg)
 	size_t from = m->out.len;
 	rpc_result_open(&m->out, msg->id);
 	buf_puts(&m->out, "{\"supportedVersions\":[\"" MCP_MODERN_VERSION "\"]");
-	put_capabilities(&m->out);
+	put_capabilities(m);
 	if (m->opt.instructions)
 		jw_cstr(&m->out, "instructions", m->opt.instructions);
-	put_caching(m);
+	mcp_put_caching(m, MCP_TTL_MS);
 	mcp_end_result(m, msg->id, from);
 }
 
@@ -154,12 +163,13 @@ static void tools_list(struct mcp *m, const struct rpc_message *msg)
 	int start = cursor ? mcp_cursor(m, cursor) : 0;
 	size_t from = m->out.len;
 	if (start < 0) {
-		invalid_params(m, msg, "Invalid params: cursor is not one that tools/list gave");
+		mcp_invalid_params(
+			m, msg, "Invalid params: cursor is not one that tools/list gave");
 		return;
 	}
 	rpc_result_open(&m->out, msg->id);
 	mcp_put_tools(m, (unsigned)start);
-	put_caching(m);
+	mcp_put_caching(m, MCP_TTL_MS);
 	mcp_end_result(m, msg->id, from);
 }
 
@@ -169,19 +179,19 @@ static void tools_call(struct mcp *m, const struct rpc_message *msg)
 		     *args = json_object_get(msg->params, "arguments");
 	const char *tool = json_string_value(name);
 	if (!tool || (args && !json_is_object(args))) {
-		invalid_params(m, msg,
+		mcp_invalid_params(m, msg,
 			"Invalid params: tools/call needs name, a string, and takes arguments, an "
 			"object");
 		return;
 	}
-	if (strlen(tool) != json_string_length(name) || !tool_find(m->opt.env, tool)) {
+	if (strlen(tool) != json_string_length(name) || !mcp_has_tool(m, tool)) {
 		char what[160];
 		(void)snprintf(what, sizeof(what), "Unknown tool: %.*s",
 			(int)utf8_floor(tool, MIN(strlen(tool), (size_t)96)), tool);
-		invalid_params(m, msg, what);
+		mcp_invalid_params(m, msg, what);
 		return;
 	}
-	mcp_call(m, msg, tool, args);
+	mcp_call(m, msg, tool, args, mcp_finish_tool, NULL);
 }
 
 static const struct method methods[] = {
@@ -190,6 +200,13 @@ static const struct method methods[] = {
 	{"ping", IN_LEGACY, ping},
 	{"initialize", IN_LEGACY, initialize},
 	{"server/discover", IN_MODERN, discover},
+	{"resources/list", IN_BOTH, mcp_resources_list},
+	{"resources/templates/list", IN_BOTH, mcp_resource_templates},
+	{"resources/read", IN_BOTH, mcp_resources_read},
+	{"completion/complete", IN_BOTH, mcp_complete},
+	{"tasks/get", IN_MODERN, mcp_tasks_get},
+	{"tasks/update", IN_MODERN, mcp_tasks_update},
+	{"tasks/cancel", IN_MODERN, mcp_tasks_cancel},
 };
 
 /* --- which era ----------------------------------------------------------------------------------
@@ -205,7 +222,7 @@ static void unsupported_version(
 			utf8_floor(json_string_value(requested),
 				MIN(json_string_length(requested), (size_t)RPC_ID_BYTES_MAX))});
 	jw_close(&data, '}');
-	put_error(m, msg->id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version",
+	mcp_put_error(m, msg->id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version",
 		buf_str(&data));
 }
 
@@ -215,20 +232,23 @@ static bool modern_envelope(struct mcp *m, const struct rpc_message *msg)
 	const json_t *meta = json_object_get(msg->params, "_meta"),
 		     *version = json_object_get(meta, MCP_META_VERSION);
 	if (!json_is_string(version)) {
-		invalid_params(m, msg,
+		mcp_invalid_params(m, msg,
 			m->era == MCP_MODERN
 				? "Invalid params: _meta must hold " MCP_META_VERSION
 				: "Invalid params: open with initialize, or with a request whose "
 				  "_meta holds " MCP_META_VERSION);
 		return false;
 	}
+	if (!json_is_object(json_object_get(meta, MCP_META_CAPABILITIES))) {
+		mcp_invalid_params(
+			m, msg, "Invalid params: _meta must hold " MCP_META_CAPABILITIES);
+		return false;
+	}
+	if (!mcp_headers_match(m, msg, version))
+		return false;
 	if (json_string_length(version) != sizeof(MCP_MODERN_VERSION) - 1 ||
 		strcmp(json_string_value(version), MCP_MODERN_VERSION) != 0) {
 		unsupported_version(m, msg, version);
-		return false;
-	}
-	if (!json_is_object(json_object_get(meta, MCP_META_CAPABILITIES))) {
-		invalid_params(m, msg, "Invalid params: _meta must hold " MCP_META_CAPABILITIES);
 		return false;
 	}
 	if (m->era == MCP_UNDECIDED)
@@ -251,7 +271,7 @@ static bool settle_era(struct mcp *m, const struct rpc_message *msg)
 static void handle_request(struct mcp *m, const struct rpc_message *msg)
 {
 	if (mcp_id_in_flight(m, msg->id)) {
-		put_error(m, msg->id, RPC_INVALID_REQUEST,
+		mcp_put_error(m, msg->id, RPC_INVALID_REQUEST,
 			"Invalid request: a request with this id is in flight", NULL);
 		return;
 	}
@@ -266,7 +286,7 @@ static void handle_request(struct mcp *m, const struct rpc_message *msg)
 	char what[160];
 	(void)snprintf(what, sizeof(what), "Method not found: %.*s",
 		(int)utf8_floor(msg->method, MIN(strlen(msg->method), (size_t)96)), msg->method);
-	put_error(m, msg->id, RPC_METHOD_NOT_FOUND, what, NULL);
+	mcp_put_error(m, msg->id, RPC_METHOD_NOT_FOUND, what, NULL);
 }
 
 /* notifications/initialized asks for nothing, and an unknown notification is to be ignored. */
@@ -295,16 +315,26 @@ void mcp_receive(struct mcp *m, struct str text)
 	if (is_blank(text))
 		return;
 	if (rpc_read(text, &msg, &fault) < 0) {
-		put_error(m, fault.id, fault.code, fault.message, NULL);
+		mcp_put_error(m, fault.id, fault.code, fault.message, NULL);
 		rpc_fault_done(&fault);
 		return;
 	}
-	if (msg.kind == RPC_REQUEST)
-		handle_request(m, &msg);
-	else if (msg.kind == RPC_NOTIFICATION)
-		handle_notification(m, &msg);
-	/* A response answers nothing: this server never asks. */
+	mcp_handle(m, &msg);
 	rpc_message_done(&msg);
+}
+
+/* A response answers nothing: this server never asks. */
+void mcp_handle(struct mcp *m, const struct rpc_message *msg)
+{
+	if (msg->kind == RPC_REQUEST)
+		handle_request(m, msg);
+	else if (msg->kind == RPC_NOTIFICATION)
+		handle_notification(m, msg);
+}
+
+int mcp_fault(const struct mcp *m)
+{
+	return m->fault;
 }
 
 void mcp_receive_too_large(struct mcp *m)
@@ -312,7 +342,7 @@ void mcp_receive_too_large(struct mcp *m)
 	char what[96];
 	(void)snprintf(what, sizeof(what), "Invalid request: a message has at most %d bytes",
 		LIMIT_REQUEST_BYTES);
-	put_error(m, NULL, RPC_INVALID_REQUEST, what, NULL);
+	mcp_put_error(m, NULL, RPC_INVALID_REQUEST, what, NULL);
 }
 
 struct buf *mcp_output(struct mcp *m)
@@ -330,6 +360,7 @@ int mcp_new(const struct mcp_options *opt, struct mcp **ret, struct err *err)
 		m->opt.page = MCP_PAGE_DEFAULT;
 	m->out = buf_init(opt->output_max ? opt->output_max : MCP_OUTPUT_MAX);
 	m->tail = buf_init(1024);
+	set_era(m, opt->era);
 	*ret = m;
 	return 0;
 }

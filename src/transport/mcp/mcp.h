@@ -28,9 +28,43 @@ enum {
 	MCP_OUTPUT_MAX = 1 << 30 /* bytes waiting to be sent */
 };
 
+/* Which of the two protocols a connection speaks. */
+enum mcp_era { MCP_UNDECIDED, MCP_LEGACY, MCP_MODERN };
+
+struct mcp;
+struct flight;
+struct mcp_catalog;
+
+/*
+ * Calls that run elsewhere, behind a port. The functions are called from mcp_receive() and
+ * mcp_handle(); what they start is answered with mcp_remote_done() or mcp_remote_running(), later
+ * or at once.
+ */
+struct mcp_remote {
+	/* Run a tool. `task`: say mcp_remote_running() when it takes long. */
+	int (*call)(void *ctx, struct flight *f, const char *tool, const json_t *arguments,
+		bool progress, bool task, struct err *err);
+	/* The result of a call by its id. */
+	int (*result)(void *ctx, struct flight *f, const char *call_id, struct err *err);
+	int (*cancel_call)(void *ctx, struct flight *f, const char *call_id, struct err *err);
+	/* The flight is over without an answer: its request was cancelled. */
+	void (*drop)(void *ctx, struct flight *f);
+	void *ctx;
+};
+
+/* What HTTP says of a modern message in headers, which must be what the message says. p NULL: the
+ * header is not there. */
+struct mcp_headers {
+	struct str version, method, name;
+};
+
 struct mcp_options {
-	const struct tool_env *env;
-	const char *session_id; /* of every call on this connection */
+	const struct tool_env *env; /* NULL: calls run at `remote`, whose tools are `catalog` */
+	const struct mcp_remote *remote;
+	const struct mcp_catalog *catalog;
+	enum mcp_era era;                  /* settled already by other means */
+	const struct mcp_headers *headers; /* to be compared; NULL: there are none */
+	const char *session_id;            /* of every call on this connection */
 	const struct principal *principal;
 	const char *turn;         /* NULL: none */
 	const char *version;      /* of this program */
@@ -43,8 +77,6 @@ struct mcp_options {
 	void *flush_ctx;
 };
 
-struct mcp;
-
 /* The options are copied; what they point to is borrowed. */
 int mcp_new(const struct mcp_options *opt, struct mcp **ret, struct err *err) _must_check_;
 /* Calls in flight are cancelled without an answer. Accepts NULL. */
@@ -53,6 +85,27 @@ DEFINE_CLEANUP(struct mcp *, mcp_free)
 
 /* One message (a line without its end). Blank ones are ignored. */
 void mcp_receive(struct mcp *m, struct str text);
+
+/* The same for a message that was read already; it stays the caller's. */
+struct rpc_message;
+void mcp_handle(struct mcp *m, const struct rpc_message *msg);
+
+/* The code of the last error answer (enum rpc_code); 0: there was none. */
+int mcp_fault(const struct mcp *m);
+
+/* --- flights of a remote --- */
+
+/* The call has ended: answer with its result. The flight is gone. */
+void mcp_remote_done(struct flight *f, struct str json, bool failed);
+/* It takes longer, and this is the id by which its result can be asked for: the flight ends in a
+ * task when one was asked for, else it stays. False: it stays. */
+bool mcp_remote_running(struct flight *f, const char *call_id);
+void mcp_remote_progress(struct flight *f, int64_t done, int64_t total);
+
+/* Tools as core lists them ({"tools":[..]}), prepared for listing. */
+int mcp_catalog_read(struct str json, struct mcp_catalog **ret, struct err *err) _must_check_;
+void mcp_catalog_free(struct mcp_catalog *c); /* accepts NULL */
+DEFINE_CLEANUP(struct mcp_catalog *, mcp_catalog_free)
 
 /* A message was larger than LIMIT_REQUEST_BYTES and was dropped. */
 void mcp_receive_too_large(struct mcp *m);

@@ -14,6 +14,7 @@ static void flight_free(struct flight *f)
 	if (!f)
 		return;
 	call_free(f->call);
+	free(f->note);
 	json_decref(f->id);
 	json_decref(f->token);
 	free(f);
@@ -70,13 +71,20 @@ static void say_alive(struct flight *f)
 /* --- answers ------------------------------------------------------------------------------------
  */
 
-static void answer(struct flight *f)
+bool mcp_finish_tool(struct flight *f, struct str json, bool failed)
 {
 	struct mcp *m = f->m;
 	size_t from = m->out.len;
 	rpc_result_open(&m->out, f->id);
-	mcp_put_call_result(&m->out, call_result(f->call), call_code(f->call) != ERR_OK);
+	mcp_put_call_result(&m->out, json, failed);
 	mcp_end_result(m, f->id, from);
+	return true;
+}
+
+/* Answer a call of this process that has ended. False: finish() went on with another. */
+static bool answer(struct flight *f)
+{
+	return f->finish(f, call_result(f->call), call_code(f->call) != ERR_OK);
 }
 
 static void answer_refused(struct mcp *m, const json_t *id, const struct err *err)
@@ -116,6 +124,9 @@ static struct flight *flight_new(struct mcp *m, const struct rpc_message *msg)
 static int start(struct flight *f, const char *tool, const json_t *args, struct err *err)
 {
 	const struct mcp_options *o = &f->m->opt;
+	if (o->remote)
+		return o->remote->call(
+			o->remote->ctx, f, tool, args, f->token != NULL, f->task, err);
 	struct call_input in = {.tool = tool,
 		.arguments = args,
 		.session_id = o->session_id,
@@ -126,26 +137,107 @@ static int start(struct flight *f, const char *tool, const json_t *args, struct 
 	return call_start(o->env, &in, &f->call, err);
 }
 
-void mcp_call(struct mcp *m, const struct rpc_message *msg, const char *tool, const json_t *args)
+/* Take a place for it in the table, or answer that there is none. */
+static struct flight *take_off(
+	struct mcp *m, const struct rpc_message *msg, flight_finish_fn finish, char *note)
 {
-	struct err err = {.code = ERR_OK};
-	_cleanup_(cleanup_flight_free) struct flight *f = flight_new(m, msg);
-	if (!f) {
+	struct err err;
+	struct flight *f = m->n_flights < MCP_IN_FLIGHT_MAX ? flight_new(m, msg) : NULL;
+	if (f) {
+		f->finish = finish;
+		f->note = note;
+		m->flights[m->n_flights++] = f;
+		return f;
+	}
+	free(note);
+	if (m->n_flights < MCP_IN_FLIGHT_MAX)
 		(void)err_oom(&err);
-		answer_refused(m, msg->id, &err);
-	} else if (m->n_flights == MCP_IN_FLIGHT_MAX) {
-		(void)err_set(&err, ERR_LIMIT,
+	else
+		err_set(&err, ERR_LIMIT,
 			"%d calls of this connection are waiting; no more are taken until one ends",
 			MCP_IN_FLIGHT_MAX);
-		answer_refused(m, msg->id, &err);
-	} else if (start(f, tool, args, &err) < 0) {
-		answer_refused(m, msg->id, &err);
-	} else if (call_pending(f->call)) {
-		m->flights[m->n_flights++] = take_ptr(f);
-	} else {
-		answer(f);
+	answer_refused(m, msg->id, &err);
+	return NULL;
+}
+
+/* Out of the table; order among the others is kept, since it is the order of answers. */
+static void land(struct flight *f)
+{
+	struct mcp *m = f->m;
+	unsigned i = 0;
+	while (m->flights[i] != f)
+		i++;
+	m->n_flights--;
+	memmove(&m->flights[i], &m->flights[i + 1], (m->n_flights - i) * sizeof(m->flights[0]));
+	flight_free(f);
+}
+
+/* Start what a flight is for. What ends at once is answered at once; a remote answers itself. */
+static void go(struct flight *f, const char *tool, const json_t *args)
+{
+	struct err err = {.code = ERR_OK};
+	if (start(f, tool, args, &err) < 0) {
+		answer_refused(f->m, f->id, &err);
+		land(f);
+	} else if (f->call && !call_pending(f->call) && answer(f)) {
+		land(f);
 	}
 }
+
+void mcp_call(struct mcp *m, const struct rpc_message *msg, const char *tool, const json_t *args,
+	flight_finish_fn finish, char *note)
+{
+	struct flight *f = take_off(m, msg, finish, note);
+	if (!f)
+		return;
+	f->task = finish == mcp_finish_tool && mcp_wants_tasks(m, msg);
+	go(f, tool, args);
+}
+
+void mcp_call_next(struct flight *f, const char *tool, const json_t *args)
+{
+	call_free(take_ptr(f->call));
+	go(f, tool, args);
+}
+
+/* --- at a remote ------------------------------------------------------------------------------ */
+
+void mcp_call_about(struct mcp *m, const struct rpc_message *msg, const char *call_id, bool cancel,
+	flight_finish_fn finish, char *note)
+{
+	struct err err;
+	const struct mcp_remote *r = m->opt.remote;
+	struct flight *f = take_off(m, msg, finish, note);
+	if (!f)
+		return;
+	if ((cancel ? r->cancel_call : r->result)(r->ctx, f, call_id, &err) < 0) {
+		answer_refused(m, f->id, &err);
+		land(f);
+	}
+}
+
+void mcp_remote_done(struct flight *f, struct str json, bool failed)
+{
+	if (f->finish(f, json, failed))
+		land(f);
+}
+
+bool mcp_remote_running(struct flight *f, const char *call_id)
+{
+	if (!f->task)
+		return false;
+	mcp_answer_running(f, call_id);
+	land(f);
+	return true;
+}
+
+void mcp_remote_progress(struct flight *f, int64_t done, int64_t total)
+{
+	if (f->token)
+		on_progress(f, done, total);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
 
 static int find(const struct mcp *m, const json_t *id)
 {
@@ -153,15 +245,6 @@ static int find(const struct mcp *m, const json_t *id)
 		if (json_equal(m->flights[i]->id, id))
 			return (int)i;
 	return -1;
-}
-
-/* Out of the table; order among the others is kept, since it is the order of answers. */
-static struct flight *remove_at(struct mcp *m, unsigned i)
-{
-	struct flight *f = m->flights[i];
-	m->n_flights--;
-	memmove(&m->flights[i], &m->flights[i + 1], (m->n_flights - i) * sizeof(m->flights[0]));
-	return f;
 }
 
 bool mcp_id_in_flight(const struct mcp *m, const json_t *id)
@@ -174,9 +257,12 @@ void mcp_cancel(struct mcp *m, const json_t *id)
 	int i = find(m, id);
 	if (i < 0)
 		return;
-	struct flight *f = remove_at(m, (unsigned)i);
-	call_cancel(f->call);
-	flight_free(f);
+	struct flight *f = m->flights[i];
+	if (f->call)
+		call_cancel(f->call);
+	else
+		m->opt.remote->drop(m->opt.remote->ctx, f);
+	land(f);
 }
 
 unsigned mcp_waits(const struct mcp *m, struct mcp_wait ret[MCP_IN_FLIGHT_MAX])
@@ -201,9 +287,12 @@ void mcp_proceed(struct mcp *m)
 			i++;
 			continue;
 		}
-		f = remove_at(m, i);
-		answer(f);
-		flight_free(f);
+		/* finish() may go on with another call, which may even have ended by now. */
+		unsigned n = m->n_flights;
+		if (answer(f))
+			land(f);
+		else if (m->n_flights == n)
+			i++;
 	}
 }
 
