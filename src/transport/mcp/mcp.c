@@ -350,7 +350,7 @@ struct buf *mcp_output(struct mcp *m)
 	return &m->out;
 }
 
-int mcp_new(const struct mcp_options *opt, struct mcp **ret, struct err *err)
+int mcp_new_remote(const struct mcp_options *opt, struct mcp **ret, struct err *err)
 {
 	struct mcp *m = calloc(1, sizeof(*m));
 	if (!m)

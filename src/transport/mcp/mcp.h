@@ -79,6 +79,8 @@ struct mcp_options {
 
 /* The options are copied; what they point to is borrowed. */
 int mcp_new(const struct mcp_options *opt, struct mcp **ret, struct err *err) _must_check_;
+/* A connection whose calls run at opt->remote. */
+int mcp_new_remote(const struct mcp_options *opt, struct mcp **ret, struct err *err) _must_check_;
 /* Calls in flight are cancelled without an answer. Accepts NULL. */
 void mcp_free(struct mcp *m);
 DEFINE_CLEANUP(struct mcp *, mcp_free)

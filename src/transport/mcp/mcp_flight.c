@@ -13,13 +13,13 @@ static void flight_free(struct flight *f)
 {
 	if (!f)
 		return;
-	call_free(f->call);
+	if (f->call)
+		f->m->here->free(f->call);
 	free(f->note);
 	json_decref(f->id);
 	json_decref(f->token);
 	free(f);
 }
-DEFINE_CLEANUP(struct flight *, flight_free)
 
 /* --- progress -----------------------------------------------------------------------------------
  */
@@ -84,7 +84,8 @@ bool mcp_finish_tool(struct flight *f, struct str json, bool failed)
 /* Answer a call of this process that has ended. False: finish() went on with another. */
 static bool answer(struct flight *f)
 {
-	return f->finish(f, call_result(f->call), call_code(f->call) != ERR_OK);
+	const struct mcp_here *h = f->m->here;
+	return f->finish(f, h->result(f->call), h->code(f->call) != ERR_OK);
 }
 
 static void answer_refused(struct mcp *m, const json_t *id, const struct err *err)
@@ -134,7 +135,7 @@ static int start(struct flight *f, const char *tool, const json_t *args, struct 
 		.turn = o->turn,
 		.progress = f->token ? on_progress : NULL,
 		.progress_ctx = f};
-	return call_start(o->env, &in, &f->call, err);
+	return f->m->here->start(o->env, &in, &f->call, err);
 }
 
 /* Take a place for it in the table, or answer that there is none. */
@@ -179,7 +180,7 @@ static void go(struct flight *f, const char *tool, const json_t *args)
 	if (start(f, tool, args, &err) < 0) {
 		answer_refused(f->m, f->id, &err);
 		land(f);
-	} else if (f->call && !call_pending(f->call) && answer(f)) {
+	} else if (f->call && !f->m->here->pending(f->call) && answer(f)) {
 		land(f);
 	}
 }
@@ -196,7 +197,8 @@ void mcp_call(struct mcp *m, const struct rpc_message *msg, const char *tool, co
 
 void mcp_call_next(struct flight *f, const char *tool, const json_t *args)
 {
-	call_free(take_ptr(f->call));
+	if (f->call)
+		f->m->here->free(take_ptr(f->call));
 	go(f, tool, args);
 }
 
@@ -259,7 +261,7 @@ void mcp_cancel(struct mcp *m, const json_t *id)
 		return;
 	struct flight *f = m->flights[i];
 	if (f->call)
-		call_cancel(f->call);
+		m->here->cancel(f->call);
 	else
 		m->opt.remote->drop(m->opt.remote->ctx, f);
 	land(f);
@@ -269,8 +271,8 @@ unsigned mcp_waits(const struct mcp *m, struct mcp_wait ret[MCP_IN_FLIGHT_MAX])
 {
 	for (unsigned i = 0; i < m->n_flights; i++) {
 		const struct flight *f = m->flights[i];
-		int64_t at = call_deadline_ms(f->call);
-		ret[i].fd = call_poll_fd(f->call);
+		int64_t at = m->here->deadline_ms(f->call);
+		ret[i].fd = m->here->poll_fd(f->call);
 		ret[i].at_ms = f->token ? MIN(at, f->said_ms + MCP_PROGRESS_MS) : at;
 	}
 	return m->n_flights;
@@ -281,8 +283,8 @@ void mcp_proceed(struct mcp *m)
 	unsigned i = 0;
 	while (i < m->n_flights) {
 		struct flight *f = m->flights[i];
-		call_proceed(f->call);
-		if (call_pending(f->call)) {
+		m->here->proceed(f->call);
+		if (m->here->pending(f->call)) {
 			say_alive(f);
 			i++;
 			continue;

@@ -29,8 +29,24 @@ struct flight {
 	int64_t said;                /* its value; -1: none yet */
 };
 
+/* How calls run in this process: call.h as a table, so that a program whose calls run elsewhere
+ * does not hold the engine. */
+struct mcp_here {
+	int (*start)(const struct tool_env *env, const struct call_input *in, struct call **ret,
+		struct err *err);
+	bool (*pending)(const struct call *c);
+	int (*poll_fd)(const struct call *c);
+	int64_t (*deadline_ms)(const struct call *c);
+	void (*proceed)(struct call *c);
+	void (*cancel)(struct call *c);
+	enum err_code (*code)(const struct call *c);
+	struct str (*result)(const struct call *c);
+	void (*free)(struct call *c);
+};
+
 struct mcp {
 	struct mcp_options opt;
+	const struct mcp_here *here; /* NULL: at the remote */
 	enum mcp_era era;
 	struct buf out;
 	struct buf tail; /* what ends every result of this era: its _meta and resultType */

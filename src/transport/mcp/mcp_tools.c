@@ -140,10 +140,8 @@ static void put_nth(struct mcp *m, unsigned i)
 
 bool mcp_has_tool(const struct mcp *m, const char *name)
 {
-	if (!m->opt.catalog)
-		return tool_find(m->opt.env, name) != NULL;
-	for (unsigned i = 0; i < m->opt.catalog->n; i++)
-		if (strcmp(m->opt.catalog->tools[i].name, name) == 0)
+	for (unsigned i = 0; nth_name(m, i); i++)
+		if (strcmp(nth_name(m, i), name) == 0)
 			return true;
 	return false;
 }
