@@ -40,7 +40,7 @@ static void read_again(enum msg_type type, struct msg_in body)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	for (enum msg_role role = MSG_CORE; role <= MSG_WORKER; role++) {
+	for (enum msg_role role = MSG_CORE; role <= MSG_FRONT; role++) {
 		struct msg_in packet = {(const char *)data, size}, body;
 		struct err err;
 		enum msg_type type;

@@ -11,6 +11,7 @@
 #define CLOISTER_DAEMON_MESSAGES_H
 
 #include "call/worker.h"
+#include "transport/door.h"
 
 enum {
 	MSG_PACKET_MAX = 128 * 1024,
@@ -18,9 +19,11 @@ enum {
 	MSG_PLACES_MAX = 64,
 	MSG_REPLACEMENT_MAX = 32 * 1024,
 	MSG_ITEM_BYTES = LIMIT_PATH_BYTES,
+	DOOR_INLINE_MAX =
+		64 * 1024, /* JSON of a question or answer in the packet; beyond: a memfd */
 };
 
-enum msg_role { MSG_CORE, MSG_SUPERVISOR, MSG_WORKER };
+enum msg_role { MSG_CORE, MSG_SUPERVISOR, MSG_WORKER, MSG_FRONT };
 
 enum msg_type {
 	MSG_NONE_,
