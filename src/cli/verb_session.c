@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "codec/json_write.h"
+#include "session/session_json.h"
 #include "workspace/history.h"
 
 #include <errno.h>
@@ -24,27 +25,6 @@ struct wish {
 
 /* --- showing ---------------------------------------------------------------------------------- */
 
-static void put_info(struct buf *b, const struct session_info *i)
-{
-	jw_open(b, '{');
-	jw_cstr(b, "id", i->id);
-	jw_cstr(b, "tenant", i->tenant);
-	jw_cstr(b, "owner", i->owner);
-	jw_cstr(b, "role", i->role);
-	jw_cstr(b, "kind", i->kind == SESSION_ATTACHED ? "attached" : "managed");
-	jw_bool(b, "expired", i->expired);
-	jw_int(b, "created", i->created_ms / 1000);
-	jw_int(b, "used", i->used_ms / 1000);
-	jw_int(b, "expires", i->expires_ms / 1000);
-	jw_int(b, "idle_seconds", i->idle_ms / 1000);
-	jw_int(b, "quota_bytes", i->quota_bytes);
-	jw_int(b, "quota_entries", i->quota_entries);
-	jw_int(b, "bytes", i->usage_bytes);
-	jw_int(b, "entries", i->usage_entries);
-	jw_int(b, "turns", (int64_t)i->turns);
-	jw_close(b, '}');
-}
-
 static void print_time(const char *name, int64_t ms)
 {
 	char text[32];
@@ -60,7 +40,7 @@ static void print_info(const struct cli *c, const struct session_info *i)
 {
 	if (c->json) {
 		_cleanup_buf_ struct buf b = buf_init(8192);
-		put_info(&b, i);
+		session_put_json(&b, i);
 		printf("%s\n", buf_str(&b));
 		return;
 	}
@@ -124,7 +104,7 @@ static bool list_one(void *ctx, const struct session_info *i)
 	struct listing *l = ctx;
 	(void)snprintf(l->last, sizeof(l->last), "%s", i->id);
 	if (l->c->json)
-		put_info(&l->out, i);
+		session_put_json(&l->out, i);
 	else
 		printf("%-40s %12lld bytes%s\n", i->id, (long long)i->usage_bytes,
 			i->expired ? "  expired" : "");

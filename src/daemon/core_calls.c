@@ -1,0 +1,201 @@
+/* Calls: started, waited for, answered, looked up by id. */
+#include "daemon/core_impl.h"
+
+#include "sys/clock.h"
+
+enum { PROGRESS_MS = 200 };
+
+static void on_progress(void *ctx, int64_t done, int64_t total)
+{
+	struct ask *a = ctx;
+	int64_t now = loop_now_ms();
+	if (!a->progress || now - a->said_ms < PROGRESS_MS)
+		return;
+	a->said_ms = now;
+	a->progress(a->ctx, done, total);
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+static void answer_result(struct ask *a, enum err_code code, struct str json)
+{
+	struct door_answer answer = {.code = code, .fd = -1, .json = json};
+	ask_answer(a, &answer);
+}
+
+static void answer_too_large_to_keep(struct ask *a)
+{
+	struct err err;
+	(void)err_set(
+		&err, ERR_EXPIRED, "the result was larger than what is kept and was told once");
+	ask_error(a, &err);
+}
+
+static void answer_from(struct ask *a, const struct result *r)
+{
+	if (r->json)
+		answer_result(a, r->code, (struct str){r->json, r->n});
+	else
+		answer_too_large_to_keep(a);
+}
+
+/* Those that asked for the result by id while the call ran. */
+static void tell_waiters(struct core *c, struct result *r)
+{
+	for (struct ask *a = c->waiting, *next; a && r->waiters; a = next) {
+		next = a->next;
+		if (a->op == DOOR_CALL_RESULT && a->result == r)
+			answer_from(a, r);
+	}
+}
+
+static void finished(struct ask *a)
+{
+	struct core *c = a->core;
+	enum err_code code = call_code(a->call);
+	struct str json = call_result(a->call);
+	struct result *r = a->result ? a->result : result_add(c, a->tenant, call_id(a->call));
+	a->result = NULL;
+	count_call(c, a, code);
+	if (code != ERR_OK || (a->called && a->called->group != GROUP_READ))
+		event_add(c, "call", a, call_id(a->call), code);
+	if (r) {
+		result_end(c, r, code, json);
+		if (r->waiters)
+			tell_waiters(c, r);
+	}
+	answer_result(a, code, json);
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+/* The session's own role bounds what may be done in it, whoever asks. */
+static int bound_by_session(struct ask *a, struct err *err)
+{
+	struct session *s;
+	enum role owned;
+	int r = registry_session(a->core->env.registry, a->tenant, a->session, &s, err);
+	if (r < 0)
+		return r;
+	r = role_parse(session_role(s), &owned, err);
+	session_release(s);
+	if (r == 0)
+		a->principal.role = role_lesser(a->principal.role, owned);
+	return r;
+}
+
+static int start(struct ask *a, const struct door_request *q, struct err *err)
+{
+	struct core *c = a->core;
+	_cleanup_(cleanup_json_decref) json_t *args = NULL;
+	int r = ask_arguments(q, NULL, &args, err);
+	if (r == 0)
+		r = bound_by_session(a, err);
+	if (r < 0)
+		return r;
+	a->called = tool_find(&c->env, a->tool);
+	struct call_input in = {.tool = a->tool,
+		.arguments = args,
+		.session_id = a->session,
+		.principal = &a->principal,
+		.turn = a->turn[0] ? a->turn : NULL,
+		.progress = a->progress ? on_progress : NULL,
+		.progress_ctx = a};
+	c->asked = NULL;
+	return call_start(&c->env, &in, &a->call, err);
+}
+
+static void keep_running(struct ask *a, int64_t wait_ms)
+{
+	struct core *c = a->core;
+	a->result = result_add(c, a->tenant, call_id(a->call));
+	if (a->result)
+		a->result->running = a;
+	ask_wait(a, wait_ms > 0 ? wait_ms : -1);
+	active_join(c->asked, a);
+}
+
+void core_call(struct ask *a, const struct door_request *q)
+{
+	struct err err;
+	struct core *c = a->core;
+	a->started_ns = clock_mono_ns();
+	a->said_ms = loop_now_ms();
+	if (start(a, q, &err) < 0)
+		ask_error(a, &err);
+	else if (call_pending(a->call))
+		keep_running(a, q->wait_ms);
+	else
+		finished(a);
+	if (c->asked)
+		active_arm(c->asked);
+}
+
+/* The worker is disarmed by who calls this. */
+void core_call_proceed(struct ask *a)
+{
+	call_proceed(a->call);
+	if (!call_pending(a->call))
+		finished(a);
+}
+
+static void answer_running(struct ask *a, const char *id)
+{
+	_cleanup_buf_ struct buf b = buf_init(256);
+	jw_open(&b, '{');
+	jw_cstr(&b, "call_id", id);
+	jw_cstr(&b, "status", "running");
+	jw_close(&b, '}');
+	struct door_answer answer = {.fd = -1, .running = true, .json = {buf_str(&b), b.len}};
+	ask_answer(a, &answer);
+}
+
+void core_call_timed_out(struct ask *a)
+{
+	answer_running(a, a->op == DOOR_CALL ? call_id(a->call) : a->id);
+}
+
+/* --- by id ------------------------------------------------------------------------------------ */
+
+static struct result *find(struct ask *a)
+{
+	struct err err;
+	struct result *r = result_find(a->core, a->tenant, a->id);
+	if (r)
+		return r;
+	(void)err_set(&err, ERR_NOT_FOUND, "no call with this id is known");
+	ask_error(a, &err);
+	return NULL;
+}
+
+void core_call_result(struct ask *a, const struct door_request *q)
+{
+	struct result *r = find(a);
+	if (!r)
+		return;
+	if (!r->running) {
+		answer_from(a, r);
+	} else if (q->wait_ms == 0) {
+		answer_running(a, a->id);
+	} else {
+		a->result = r;
+		r->waiters++;
+		ask_wait(a, q->wait_ms);
+	}
+}
+
+void core_call_cancel(struct ask *a)
+{
+	struct result *r = find(a);
+	if (!r)
+		return;
+	bool running = r->running != NULL;
+	_cleanup_buf_ struct buf b = buf_init(256);
+	jw_open(&b, '{');
+	jw_cstr(&b, "call_id", a->id);
+	jw_bool(&b, "cancelled", running);
+	jw_close(&b, '}');
+	if (running)
+		core_stop(r->running);
+	ask_json(a, &b);
+}
