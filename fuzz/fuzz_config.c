@@ -24,6 +24,7 @@ static void check(const struct config *c)
 			BUG_ON(!config_choice(k, (unsigned)*(const int *)field).p);
 			break;
 		case CONFIG_GLOBS:
+		case CONFIG_WORDS:
 			for (const char *const *g = *(const char *const *const *)field; *g; g++)
 				n++;
 			BUG_ON(n > k->max);

@@ -84,6 +84,7 @@ static void put_expected(const struct config_key *k, int64_t factor, struct buf 
 	case CONFIG_BOOL: buf_puts(b, "true or false"); break;
 	case CONFIG_CHOICE: put_choices(k, b); break;
 	case CONFIG_GLOBS: buf_printf(b, "a list of at most %lld patterns", max); break;
+	case CONFIG_WORDS: buf_printf(b, "a list of at most %lld words", max); break;
 	}
 }
 
@@ -236,6 +237,15 @@ static int store_path(struct config *c, const struct config_key *k, const struct
 	return 0;
 }
 
+static int check_word(
+	const struct config_key *k, const struct place *at, struct str word, struct err *err)
+{
+	bool visible = word.n > 0;
+	for (size_t i = 0; i < word.n; i++)
+		visible = visible && word.p[i] > ' ' && word.p[i] <= '~';
+	return visible ? 0 : bad_value(k, at, word, "is no word of visible ASCII", err);
+}
+
 static int check_glob(
 	const struct config_key *k, const struct place *at, struct str pattern, struct err *err)
 {
@@ -252,8 +262,15 @@ static int check_glob(
 	return r < 0 ? bad_value(k, at, pattern, why.text, err) : 0;
 }
 
-/* The pointers and the texts of a list of checked patterns, in one block. */
-static int store_globs(struct config *c, const struct config_key *k, const struct place *at,
+static int check_item(
+	const struct config_key *k, const struct place *at, struct str item, struct err *err)
+{
+	return k->type == CONFIG_WORDS ? check_word(k, at, item, err)
+				       : check_glob(k, at, item, err);
+}
+
+/* The pointers and the texts of a list of checked items, in one block. */
+static int store_list(struct config *c, const struct config_key *k, const struct place *at,
 	const struct str *v, size_t n, struct err *err)
 {
 	size_t bytes = (n + 1) * sizeof(char *);
@@ -286,17 +303,17 @@ static int store_words(struct config *c, const struct config_key *k, const struc
 		size_t from = i;
 		while (i < s.n && !memchr(blanks, s.p[i], 3))
 			i++;
-		if (i > from && n == CONFIG_LIST_MAX)
+		if (i > from && n == (size_t)k->max)
 			return bad(k, at, "the list is too long", err);
 		if (i > from) {
 			words[n] = (struct str){s.p + from, i - from};
-			int r = check_glob(k, at, words[n++], err);
+			int r = check_item(k, at, words[n++], err);
 			if (r < 0)
 				return r;
 		}
 		i++;
 	}
-	return store_globs(c, k, at, words, n, err);
+	return store_list(c, k, at, words, n, err);
 }
 
 static int store_text(struct config *c, const struct config_key *k, const struct place *at,
@@ -308,7 +325,8 @@ static int store_text(struct config *c, const struct config_key *k, const struct
 	case CONFIG_NUMBER: return store_digits(c, k, at, s, err);
 	case CONFIG_BOOL: return store_bool(c, k, at, s, err);
 	case CONFIG_CHOICE: return store_choice(c, k, at, s, err);
-	case CONFIG_GLOBS: return store_words(c, k, at, s, err);
+	case CONFIG_GLOBS:
+	case CONFIG_WORDS: return store_words(c, k, at, s, err);
 	}
 	return err_set(err, ERR_INTERNAL, "no such type");
 }
@@ -345,15 +363,15 @@ static int store_array(struct config *c, const struct config_key *k, const struc
 		struct place here = *at;
 		here.line = t->line;
 		if (t->type != TOML_STRING)
-			return bad(k, &here, "every pattern is text in quotes", err);
-		if (n == CONFIG_LIST_MAX)
+			return bad(k, &here, "every item is text in quotes", err);
+		if (n == (size_t)k->max)
 			return bad(k, &here, "the list is too long", err);
-		int r = check_glob(k, &here, t->string, err);
+		int r = check_item(k, &here, t->string, err);
 		if (r < 0)
 			return r;
 		v[n++] = t->string;
 	}
-	return store_globs(c, k, at, v, n, err);
+	return store_list(c, k, at, v, n, err);
 }
 
 static int wrong_type(
@@ -381,7 +399,7 @@ static int store_toml(struct config *c, const struct config_key *k, const struct
 		return store_integer(c, k, at, t->integer, err);
 	if (k->type == CONFIG_BOOL && t->type == TOML_BOOL)
 		return store_bool(c, k, at, t->boolean ? STR("true") : STR("false"), err);
-	if (k->type == CONFIG_GLOBS && t->type == TOML_ARRAY)
+	if ((k->type == CONFIG_GLOBS || k->type == CONFIG_WORDS) && t->type == TOML_ARRAY)
 		return store_array(c, k, at, t, err);
 	bool text = k->type == CONFIG_PATH || k->type == CONFIG_CHOICE || k->type == CONFIG_SIZE;
 	if (text && t->type == TOML_STRING)

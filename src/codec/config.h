@@ -21,7 +21,7 @@
 
 enum {
 	CONFIG_FILE_BYTES_MAX = 256 * 1024,
-	CONFIG_LIST_MAX = 64, /* patterns of a list */
+	CONFIG_LIST_MAX = 64, /* patterns or words of a list */
 };
 
 enum config_type {
@@ -31,6 +31,7 @@ enum config_type {
 	CONFIG_BOOL,
 	CONFIG_CHOICE,
 	CONFIG_GLOBS,
+	CONFIG_WORDS,
 };
 
 enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG };
@@ -44,6 +45,7 @@ enum config_id {
 
 /* The words of the choices, in the table's order. */
 enum { CONFIG_DURABILITY_PROCESS, CONFIG_DURABILITY_POWER };
+enum { CONFIG_LOG_TEXT, CONFIG_LOG_JSON };
 enum { CONFIG_PROFILE_WORKSPACE, CONFIG_PROFILE_DENY_ALL, CONFIG_PROFILE_HOLD_ALL };
 
 #define CONFIG_FIELD_PATH(id) const char *id; /* absolute; NULL: not given */
@@ -52,6 +54,7 @@ enum { CONFIG_PROFILE_WORKSPACE, CONFIG_PROFILE_DENY_ALL, CONFIG_PROFILE_HOLD_AL
 #define CONFIG_FIELD_BOOL(id) bool id;
 #define CONFIG_FIELD_CHOICE(id) int id;
 #define CONFIG_FIELD_GLOBS(id) const char *const *id; /* NULL-terminated */
+#define CONFIG_FIELD_WORDS(id) const char *const *id; /* NULL-terminated */
 
 struct config {
 #define CONFIG(id, type, ...) CONFIG_FIELD_##type(id)
@@ -65,7 +68,7 @@ struct config {
 struct config_key {
 	const char *key, *fallback, *choices, *environment, *flag, *sentence;
 	enum config_type type;
-	int64_t min, max; /* of CONFIG_GLOBS: of their number */
+	int64_t min, max; /* of lists: of their number */
 	size_t offset;    /* of the field */
 };
 extern const struct config_key config_keys[CONFIG_ID_MAX_];

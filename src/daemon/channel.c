@@ -55,6 +55,13 @@ static void end(struct channel *c, const struct err *why)
 		BUG_ON(true); /* the place of `io` is free */
 }
 
+void channel_close(struct channel *c)
+{
+	struct err err;
+	(void)err_set(&err, ERR_UNAVAILABLE, "the channel is not needed any more");
+	end(c, &err);
+}
+
 static void drop(struct waiting *w)
 {
 	for (unsigned i = 0; i < w->n_fds; i++)

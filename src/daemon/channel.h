@@ -42,6 +42,9 @@ int channel_new(
 	const struct channel_options *opt, struct channel **ret, struct err *err) _must_check_;
 void channel_free(struct channel *c); /* what waits is dropped; accepts NULL */
 
+/* End it: gone() comes from the loop. */
+void channel_close(struct channel *c);
+
 /* Where to put messages without descriptors: room for at least `need` bytes. They leave at the end
  * of this turn. */
 struct msg_out *channel_out(struct channel *c, size_t need);

@@ -193,7 +193,7 @@ static void refusals_name_the_place_and_what_would_be_right(void **state)
 			"cloister.toml, line 1: files.exclude: the value cannot be of type string",
 			"a list of"},
 		{"files.exclude = [1]\n",
-			"cloister.toml, line 1: files.exclude: every pattern is text in quotes",
+			"cloister.toml, line 1: files.exclude: every item is text in quotes",
 			"a list"},
 		{"# x\nquota.byte = 1\n", "cloister.toml, line 2: there is no key quota.byte",
 			"the nearest key is quota.bytes"},
