@@ -2,6 +2,7 @@
 #include "session/places.h"
 
 #include "session/crash.h"
+#include "session/known.h"
 #include "session/lease.h"
 #include "session/state.h"
 #include "sys/clock.h"
@@ -277,6 +278,8 @@ static int bury_lease(const struct places *p, const struct session_row *row, str
 int place_bury(const struct places *p, const struct session_row *row, struct err *err)
 {
 	mark_dead(p->lease_fd, row->info.incarnation, true);
+	if (row->info.kind == SESSION_ATTACHED)
+		known_forget(p->state_fd, &row->dir);
 	CRASH_POINT(BURY_MARKED);
 	int r = bury_directory(p, row, err);
 	CRASH_POINT(BURY_DIRECTORY);

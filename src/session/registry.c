@@ -9,6 +9,7 @@
 #include "session/registry_impl.h"
 
 #include "session/crash.h"
+#include "session/known.h"
 #include "session/state.h"
 #include "sys/clock.h"
 #include "sys/fs.h"
@@ -131,10 +132,10 @@ void registry_free(struct registry *reg)
 		session_unlist(reg->oldest);
 	}
 	/* What cannot be saved now is in the leases still. */
-	if (reg->store) {
+	if (reg->buckets)
 		(void)!registry_flush(reg, &ignored);
+	if (reg->store)
 		reg->store->ops->close(reg->store);
-	}
 	for (unsigned i = 0; i < reg->n_volumes; i++) {
 		free((void *)(uintptr_t)reg->volumes[i].agent_path);
 		cleanup_close(&reg->volumes[i].dir_fd);
@@ -714,6 +715,29 @@ static int rebind(struct registry *reg, struct session *s, const struct wanted *
 	return r;
 }
 
+/* Found by what is kept of it, else by the database. */
+static int attach(struct registry *reg, struct wanted *w, struct session **ret, bool *ret_known,
+	struct err *err)
+{
+	_cleanup_free_ struct session_row *row = calloc(1, sizeof(*row));
+	struct err ignored;
+	if (!row)
+		return err_oom(err);
+	int r = make_room(reg, err);
+	if (r < 0)
+		return r;
+	*ret_known = known_find(reg->places.state_fd, &w->row.dir, row) &&
+		     entry_open(reg, row, w->dir_fd, false, ret, &ignored) == 0;
+	return *ret_known ? 0 : obtain(reg, w, ret, err);
+}
+
+static void remember(struct registry *reg, const struct session *s)
+{
+	known_keep(reg->places.state_fd, &s->row);
+	if (lease_dead(&s->lease)) /* it was deleted while that was being written */
+		known_forget(reg->places.state_fd, &s->row.dir);
+}
+
 int registry_attach(
 	struct registry *reg, int dir_fd, const char *path, struct session **ret, struct err *err)
 {
@@ -736,17 +760,21 @@ int registry_attach(
 		session_unlist(s);
 		s = NULL;
 	}
-	r = s ? 0 : obtain(reg, w, &s, err);
+	bool known = s != NULL;
+	r = s ? 0 : attach(reg, w, &s, &known, err);
 	if (r < 0)
 		return r;
 	w->row.dir = here;
 	touch(s, registry_now(reg));
 	r = rebind(reg, s, w, err);
-	if (r < 0)
+	if (r < 0) {
 		session_release(s);
-	else
-		*ret = s;
-	return r;
+		return r;
+	}
+	if (!known)
+		remember(reg, s);
+	*ret = s;
+	return 0;
 }
 
 /* --- a session in use ----------------------------------------------------------------------- */

@@ -12,7 +12,8 @@
  *     <state>/registry.db             this registry (docs/sessions.md has the schema)
  *     <state>/store/<incarnation>     staged files and history, when the workspace is on this mount
  *     <state>/lease/<incarnation>     last use and turns, shared by the processes that have it open
- *     <state>/trash/<incarnation>     deleted stores
+ *     <state>/attached/               rows of attached directories, so that opening one again is
+ * quick <state>/trash/<incarnation>     deleted stores
  *
  * What a call costs: registry_session() of a session that is open does no system call. Last use,
  * turns and usage reach the database in batches (REGISTRY_FLUSH_MS, registry_flush(), the end); in

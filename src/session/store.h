@@ -12,6 +12,9 @@
 
 enum { ATTACHED_PATH_MAX = 4096 };
 
+/* The database's name in the state directory. */
+#define SESSION_DATABASE "registry.db"
+
 /* What a directory is recognised by: an inode number alone is used again, its birth is not. */
 struct dir_identity {
 	uint64_t dev, ino;

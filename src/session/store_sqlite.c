@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <sys/statvfs.h>
 
-#define REGISTRY_FILE "registry.db"
 
 enum { SHORT_LOG_BYTES = 256 * 1024 };
 
@@ -52,7 +51,7 @@ static struct sqlite_store *sqlite_of(struct session_store *st)
 static int damaged(struct err *err)
 {
 	(void)err_set(err, ERR_CORRUPT, "the registry of sessions is damaged");
-	return err_hint(err, "nothing was changed; workspaces are whole. Restore " REGISTRY_FILE
+	return err_hint(err, "nothing was changed; workspaces are whole. Restore " SESSION_DATABASE
 			     " in the state directory from a copy");
 }
 
@@ -497,11 +496,11 @@ static int check_file(int state_fd, struct err *err)
 	struct stat st;
 	if (fstatvfs(state_fd, &fs) == 0 && (fs.f_flag & ST_RDONLY))
 		return err_set(err, ERR_READ_ONLY, "the state directory is read-only");
-	int missing = fs_lstat(state_fd, REGISTRY_FILE, &st);
+	int missing = fs_lstat(state_fd, SESSION_DATABASE, &st);
 	if (missing && errno == ENOENT) {
-		if (mknodat(state_fd, REGISTRY_FILE, S_IFREG | 0600, 0) < 0 && errno != EEXIST)
+		if (mknodat(state_fd, SESSION_DATABASE, S_IFREG | 0600, 0) < 0 && errno != EEXIST)
 			return err_sys(err, errno, "making the registry");
-		missing = fs_lstat(state_fd, REGISTRY_FILE, &st);
+		missing = fs_lstat(state_fd, SESSION_DATABASE, &st);
 	}
 	if (missing)
 		return err_sys(err, errno, "looking for the registry");
@@ -515,12 +514,12 @@ static int registry_path(int state_fd, char out[PATH_MAX], struct err *err)
 {
 	char link[32];
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", state_fd);
-	ssize_t n = readlink(link, out, PATH_MAX - sizeof("/" REGISTRY_FILE));
+	ssize_t n = readlink(link, out, PATH_MAX - sizeof("/" SESSION_DATABASE));
 	if (n < 0)
 		return err_sys(err, errno, "finding the state directory");
-	if (n >= (ssize_t)(PATH_MAX - sizeof("/" REGISTRY_FILE)))
+	if (n >= (ssize_t)(PATH_MAX - sizeof("/" SESSION_DATABASE)))
 		return err_set(err, ERR_LIMIT, "the path of the state directory is too long");
-	(void)snprintf(out + n, PATH_MAX - (size_t)n, "/" REGISTRY_FILE);
+	(void)snprintf(out + n, PATH_MAX - (size_t)n, "/" SESSION_DATABASE);
 	return 0;
 }
 

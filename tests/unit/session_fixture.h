@@ -105,7 +105,7 @@ static void make_session(struct registry *reg, const char *id, int64_t ttl_s, ch
 
 static char old_incarnation[INCARNATION_LEN + 1], kept_incarnation[INCARNATION_LEN + 1];
 
-static void prepare(int64_t ttl_s)
+static _unused_ void prepare(int64_t ttl_s)
 {
 	struct registry *reg = open_registry();
 	make_session(reg, "old", ttl_s, old_incarnation);

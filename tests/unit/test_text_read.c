@@ -26,7 +26,7 @@ static char *window(const char *text, size_t n, struct text_window w, struct tex
 	w.max_bytes = w.max_bytes ? w.max_bytes : UINT64_MAX;
 	w.max_file = w.max_file ? w.max_file : 1 << 30;
 	buf_putc(&out, '"');
-	if (text_read(fd, &w, &out, ret, err) < 0)
+	if (text_read(fd, (int64_t)n, &w, &out, ret, err) < 0)
 		return NULL;
 	buf_putc(&out, '"');
 	assert_int_equal(json_parse((struct str){out.data, out.len}, out.len, &v, err), 0);
