@@ -18,16 +18,27 @@ struct call {
 	unsigned retries;
 };
 
-/* 130 random bits in lower-case base 32 (RFC 4648's alphabet): unguessable, and safe in names and
- * URLs. */
+/*
+ * 130 random bits in lower-case base 32 (RFC 4648's alphabet): unguessable, and safe in names and
+ * URLs. The bits of several ids are drawn at once, since a system call for each is a part of what a
+ * small read costs; those that were used are wiped.
+ */
 static int make_id(char ret[CALL_ID_CHARS + 1], struct err *err)
 {
-	unsigned char random[CALL_ID_CHARS];
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return err_sys(err, errno, "drawing a call id");
+	static _Thread_local struct {
+		unsigned char bytes[8 * CALL_ID_CHARS]; /* getrandom(2) gives up to 256 at once */
+		unsigned left;
+	} drawn;
+	if (drawn.left == 0) {
+		if (getrandom(drawn.bytes, sizeof(drawn.bytes), 0) != (ssize_t)sizeof(drawn.bytes))
+			return err_sys(err, errno, "drawing a call id");
+		drawn.left = sizeof(drawn.bytes) / CALL_ID_CHARS;
+	}
+	unsigned char *mine = drawn.bytes + (size_t)--drawn.left * CALL_ID_CHARS;
 	for (unsigned i = 0; i < CALL_ID_CHARS; i++)
-		ret[i] = "abcdefghijklmnopqrstuvwxyz234567"[random[i] & 31];
+		ret[i] = "abcdefghijklmnopqrstuvwxyz234567"[mine[i] & 31];
 	ret[CALL_ID_CHARS] = '\0';
+	explicit_bzero(mine, CALL_ID_CHARS);
 	return 0;
 }
 

@@ -169,7 +169,7 @@ static int put_content(struct tool_call *tc, const struct node *n, const struct 
 	jw_cstr(out, "encoding", tool_arg_str(tc, "encoding"));
 	jw_key(out, "content");
 	buf_putc(out, '"');
-	int r = text_read(fd, w, out, &got, err);
+	int r = text_read(fd, n->st.st_size, w, out, &got, err);
 	if (r < 0)
 		return err_wrap(err, "'%s'", n->spelled);
 	buf_putc(out, '"');

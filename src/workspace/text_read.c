@@ -4,9 +4,8 @@
 #include "codec/json_write.h"
 
 #include <errno.h>
-#include <sys/stat.h>
 
-enum { PIECE = 64 * 1024 };
+enum { PIECE = 64 * 1024, CARRY = 4 };
 
 enum encoding encoding_parse(const char *word)
 {
@@ -27,14 +26,15 @@ struct reading {
 	struct buf *out;
 	struct text_read *got;
 	struct err *err;
-	uint64_t at;   /* file offset of the next piece */
-	char carry[4]; /* the beginning of a character (or base64 group) that the piece before cut
-			*/
+	uint64_t at;       /* file offset of the next piece */
+	char carry[CARRY]; /* the beginning of a character (or base64 group) that the piece before
+			    * cut
+			    */
 	unsigned n_carry;
 	uint64_t line;  /* number of the line that the next byte belongs to */
 	bool line_open; /* some byte of that line was seen */
 	bool done;      /* the window is full: only lines are counted from here on */
-	char piece[PIECE + 4];
+	char piece[];   /* PIECE and a carried beginning, or less for a small file */
 };
 
 /* --- encodings
@@ -243,7 +243,7 @@ static int read_by_lines(struct reading *rd, uint64_t size)
 		bool eof;
 		uint64_t before = rd->at - rd->n_carry;
 		unsigned carried = rd->n_carry;
-		int r = fill(rd, PIECE, &n, &eof);
+		int r = fill(rd, (size_t)MIN(size - rd->at, (uint64_t)PIECE), &n, &eof);
 		if (r < 0 || eof)
 			return r;
 		/* A carried beginning has opened its line already; it is counted again with the
@@ -259,26 +259,22 @@ static int read_by_lines(struct reading *rd, uint64_t size)
 	return 0;
 }
 
-int text_read(int fd, const struct text_window *w, struct buf *out, struct text_read *ret,
-	struct err *err)
+int text_read(int fd, int64_t size, const struct text_window *w, struct buf *out,
+	struct text_read *ret, struct err *err)
 {
-	struct stat st;
 	struct text_read got = {0};
-	if (fstat(fd, &st) < 0)
-		return err_sys(err, errno, "looking at the file");
-	if (st.st_size > w->max_file) {
+	if (size > w->max_file) {
 		(void)err_set(err, ERR_TOO_LARGE, "the file has %lld bytes; at most %lld are read",
-			(long long)st.st_size, (long long)w->max_file);
+			(long long)size, (long long)w->max_file);
 		return err_hint(err, "raise max_size_mb, or search it with file_search");
 	}
-	struct reading *rd = malloc(sizeof(*rd));
+	struct reading *rd = malloc(sizeof(*rd) + (size_t)MIN(size, (int64_t)PIECE) + CARRY);
 	if (!rd)
 		return err_oom(err);
 	rd->fd = fd, rd->w = w, rd->out = out, rd->got = &got, rd->err = err;
-	rd->at = w->by_line ? 0 : MIN(w->offset, (uint64_t)st.st_size);
+	rd->at = w->by_line ? 0 : MIN(w->offset, (uint64_t)size);
 	rd->n_carry = 0, rd->line_open = rd->done = false;
-	int r = w->by_line ? read_by_lines(rd, (uint64_t)st.st_size)
-			   : read_by_bytes(rd, (uint64_t)st.st_size);
+	int r = w->by_line ? read_by_lines(rd, (uint64_t)size) : read_by_bytes(rd, (uint64_t)size);
 	free(rd);
 	if (r == 0)
 		r = buf_check(out, "the content", err);

@@ -47,12 +47,13 @@ struct text_read {
 };
 
 /*
- * Append the window of an open regular file. Errors: ERR_ENCODING naming the offset and what to use
+ * Append the window of an open regular file that has `size` bytes (what is beyond is not read; what
+ * is missing by now ends it). Errors: ERR_ENCODING naming the offset and what to use
  * instead, ERR_TOO_LARGE, ERR_LIMIT (the buffer), ERR_IO. On failure the buffer's content is
  * undefined.
  */
-int text_read(int fd, const struct text_window *w, struct buf *out, struct text_read *ret,
-	struct err *err) _must_check_;
+int text_read(int fd, int64_t size, const struct text_window *w, struct buf *out,
+	struct text_read *ret, struct err *err) _must_check_;
 
 /* Append base64 (RFC 4648 §4) of bytes. */
 void base64_put(struct buf *b, const void *p, size_t n, bool last);
