@@ -3,6 +3,7 @@
 #include "cedar/validate.h"
 
 #include "cedar/level.h"
+#include "cedar/lookalike.h"
 #include "cedar/slice.h"
 #include "cedar/typecheck.h"
 
@@ -334,8 +335,10 @@ static struct ced_answer check_cond(
 	struct ced_checker *c = &v->check;
 	struct ced_answer a = ced_check_expect(c, prior, cond->body, CED_WANT_BOOL);
 
-	if (!cond->unless || !a.type)
+	if (!cond->unless)
 		return a;
+	if (!a.type)
+		return ced_answer_failed(c->t_bool);
 	if (a.type != c->t_bool)
 		a.type = ced_check_bool(c, a.type == c->t_false);
 	a.caps = NULL;
@@ -354,7 +357,9 @@ static struct ced_answer check_conds(struct validation *v)
 		all.ok &= a.ok;
 		all.caps = ced_caps_union(c->arena, all.caps, a.caps);
 		if (a.type == c->t_false) {
-			all.type = c->t_false;
+			/* After a mistake nothing is known of the whole, False or not. */
+			if (all.type)
+				all.type = c->t_false;
 			break;
 		}
 		if (a.type != c->t_true)
@@ -461,6 +466,7 @@ int ced_validate_policy(const struct cedar_schema *s, const struct ced_policy *p
 		return stopped(&v);
 	}
 	check_all_names(&v);
+	ced_lookalike_check(policy, report);
 	check_application(s, policy, scope_uid(&policy->principal), scope_uid(&policy->resource),
 		options, report);
 	for (uint32_t i = 0; i < s->n_actions; i++)

@@ -343,6 +343,101 @@ static void a_policy_that_can_never_apply_is_warned_of(void **state)
 	cedar_report_free(report);
 }
 
+/* After a mistake a later condition that is False says nothing of the whole. */
+static void a_wrong_policy_is_not_said_never_to_apply(void **state)
+{
+	static const struct {
+		const char *conditions;
+		bool never;
+	} rows[] = {
+		{"when { 1 } when { false }", false},
+		{"when { principal.nope } when { false }", false},
+		{"when { false } when { 1 }", true},
+		{"unless { 1 } when { false }", true},
+		{"when { [1, \"a\"].contains(1) } when { false }", true},
+		{"when { context.n } when { principal is Doc in Doc::\"a\" }", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		char policy[256];
+		cedar_report *report;
+
+		(void)snprintf(policy, sizeof(policy),
+			"permit(principal is User, action, resource) %s;", rows[i].conditions);
+		report = report_with(schema_text, policy, NULL);
+		if (has_warning(report, "never apply") != rows[i].never)
+			fail_msg("%s", policy);
+		cedar_report_free(report);
+	}
+}
+
+/* A Cyrillic a, an override of direction, a full-width a. Verdicts as the official engine's. */
+#define CYR_A "\xd0\xb0"
+#define RLO "\xe2\x80\xae"
+#define FULL_A "\xef\xbd\x81"
+
+static void characters_that_deceive_are_warned_of(void **state)
+{
+	static const struct {
+		const char *condition, *warning; /* NULL: none */
+	} rows[] = {
+		{"\"p" CYR_A "ypal\" == \"\"", "the string `p" CYR_A "ypal` mixes scripts"},
+		{"false && \"p" CYR_A "y\" == \"\"", "mixes scripts"},
+		{"\"" CYR_A "\" == \"a\"", NULL},
+		{"\"" RLO "abc\" == \"\"",
+			"the string `\\u{202e}abc` contains characters that turn"},
+		{"\"" FULL_A "\" == \"\"", NULL},
+		{"\"\xf0\x9f\x98\x80 ok\" == \"\"", NULL},
+		{"principal has \"p" CYR_A "ypal\"", "the name `p" CYR_A "ypal` mixes scripts"},
+		{"principal has \"" FULL_A "\"", "contains U+FF41, which no name should contain"},
+		{"principal has \"a\\nb\"", "contains U+000A"},
+		{"principal has \"a b~\"", NULL},
+		{"principal has \"\xc3\xa9t\xc3\xa9\"", NULL},
+		{"principal has \"" RLO "\"", "turn the direction"},
+		{"{\"" FULL_A "\": 1} has x", "U+FF41"},
+		{"principal == User::\"p" CYR_A "y\"", "the name `p" CYR_A "y` mixes"},
+		{"principal.hasTag(\"p" CYR_A "y\")", "the string `p" CYR_A "y` mixes"},
+		{"\"x\" like \"p*" CYR_A "\"", "the pattern mixes scripts"},
+		/* Japanese is written in three scripts, and not with Hangul. */
+		{"\"\xe6\x97\xa5\xe3\x82\xab\xe3\x81\xaa\" == \"\"", NULL},
+		{"\"\xe3\x82\xab\xed\x95\x9c\" == \"\"", "mixes scripts"},
+		{"\"\xf4\x8f\xbf\xbf\" == \"\"", "mixes scripts"}, /* of no script: U+10FFFF */
+		{"\"\" == \"\"", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		char policy[256];
+		cedar_report *report;
+		bool warned;
+
+		(void)snprintf(policy, sizeof(policy),
+			"permit(principal is User, action, resource) when { principal.admin || "
+			"(%s) };",
+			rows[i].condition);
+		report = report_with(schema_text, policy, NULL);
+		warned = has_warning(report, rows[i].warning ? rows[i].warning : "the ");
+		if (warned != (rows[i].warning != NULL))
+			fail_msg("%s", policy);
+		cedar_report_free(report);
+	}
+}
+
+static void a_scope_is_looked_at_for_characters_too(void **state)
+{
+	cedar_report *report = report_with(schema_text,
+		"@note(\"p" CYR_A "y\") permit(principal == User::\"p" CYR_A
+		"y\", action, resource);",
+		NULL);
+
+	(void)state;
+	assert_true(cedar_report_valid(report));
+	assert_true(has_warning(report, "the name `p" CYR_A "y` mixes scripts"));
+	assert_int_equal(cedar_report_count(report), 1); /* annotations may say what they like */
+	cedar_report_free(report);
+}
+
 static void findings_name_policy_and_place_once(void **state)
 {
 	cedar_report *report = report_with(schema_text,
@@ -759,6 +854,9 @@ int main(void)
 		cmocka_unit_test(scopes_name_what_the_schema_has),
 		cmocka_unit_test(a_policy_about_no_action_is_warned_of_or_refused),
 		cmocka_unit_test(a_policy_that_can_never_apply_is_warned_of),
+		cmocka_unit_test(a_wrong_policy_is_not_said_never_to_apply),
+		cmocka_unit_test(characters_that_deceive_are_warned_of),
+		cmocka_unit_test(a_scope_is_looked_at_for_characters_too),
 		cmocka_unit_test(findings_name_policy_and_place_once),
 		cmocka_unit_test(policies_need_the_level_of_their_look_ups),
 		cmocka_unit_test(a_literal_may_not_be_looked_into_at_any_level),

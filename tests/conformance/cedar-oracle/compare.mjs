@@ -3,7 +3,6 @@
 //
 //   node compare.mjs [--count N] [--seed FIRST] [--cedar-c PATH] [--why: print refusals]
 import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { createRequire } from 'node:module';
 import { makeCase } from './generate.mjs';
@@ -121,7 +120,13 @@ function expected(c) {
 
 const ours = spawn(args['cedar-c'], ['batch'], { stdio: ['pipe', 'pipe', 'inherit'] });
 const waiting = [];
-createInterface({ input: ours.stdout }).on('line', line => waiting.shift()(line));
+// Not readline: it also ends lines at U+2028, which may stand in JSON.
+let rest = '';
+ours.stdout.setEncoding('utf8').on('data', text => {
+  const lines = (rest + text).split('\n');
+  rest = lines.pop();
+  for (const line of lines) waiting.shift()(line);
+});
 ours.on('exit', code => { if (waiting.length) { console.error(`cedar-c ended with ${code} while a case was waiting`); process.exit(2); } });
 
 function ask(line) {
