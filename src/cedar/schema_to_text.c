@@ -330,18 +330,30 @@ static int put_space(struct printer *p, const struct ced_sch_namespace *space)
 	return 0;
 }
 
+/* JSON can name the namespace without a name and declare nothing in it; text has no word for that.
+ */
+static bool is_nothing(const struct ced_sch_namespace *space)
+{
+	return space->name.text.n == 0 && space->n_commons == 0 && space->n_entities == 0 &&
+	       space->n_actions == 0;
+}
+
 int ced_sch_print_text(
 	const struct ced_sch_tree *tree, struct ced_out *out, struct cedar_error *err)
 {
 	struct printer p = {.tree = tree, .out = out, .err = err};
+	bool first = true;
 
 	for (size_t i = 0; i < tree->n_spaces; i++) {
-		if (i > 0)
+		if (is_nothing(&tree->spaces[i]))
+			continue;
+		if (!first)
 			puts_(&p, "\n\n");
+		first = false;
 		if (put_space(&p, &tree->spaces[i]) < 0)
 			return -1;
 	}
-	if (tree->n_spaces)
+	if (!first)
 		puts_(&p, "\n");
 	return 0;
 }

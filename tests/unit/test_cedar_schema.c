@@ -601,6 +601,29 @@ static void another_namespace_takes_no_name_away(void **state)
 	cedar_schema_free(s);
 }
 
+/* The namespace without a name, when it declares nothing, leaves no trace in text. */
+static void an_empty_namespace_without_a_name_has_no_text(void **state)
+{
+	static const char *const rows[][2] = {
+		{"{\"\":{\"entityTypes\":{},\"actions\":{}}}", ""},
+		{"{\"\":{\"entityTypes\":{},\"actions\":{}},\"A\":{\"entityTypes\":{},\"actions\":{"
+		 "}}}",
+			"namespace A {\n}\n"},
+	};
+	struct cedar_text text;
+	cedar_schema *s;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		assert_int_equal(
+			cedar_schema_from_json(rows[i][0], strlen(rows[i][0]), NULL, &s, NULL), 0);
+		assert_int_equal(cedar_schema_to_text(s, &text, NULL), 0);
+		assert_string_equal(text.data, rows[i][1]);
+		cedar_text_free(&text);
+		cedar_schema_free(s);
+	}
+}
+
 static void failing_leaves_the_output_alone(void **state)
 {
 	cedar_schema *s = (cedar_schema *)state;
@@ -627,6 +650,7 @@ int main(void)
 		cmocka_unit_test(both_notations_say_the_same),
 		cmocka_unit_test(text_never_says_something_else_than_json),
 		cmocka_unit_test(another_namespace_takes_no_name_away),
+		cmocka_unit_test(an_empty_namespace_without_a_name_has_no_text),
 		cmocka_unit_test(failing_leaves_the_output_alone),
 	};
 
