@@ -438,6 +438,10 @@ static void test_openapi_has_every_route(void **state)
 		static const char *const methods[] = {"get", "head", "put", "post", "delete"};
 		const json_t *op =
 			json_object_get(json_object_get(paths, p), methods[routes[i].method]);
+		if (strncmp(p, "/mcp", 4) == 0 || strncmp(p, "/.", 2) == 0) {
+			assert_null(op);
+			continue;
+		}
 		if (!op)
 			print_error("missing: %s %s\n", methods[routes[i].method], p);
 		assert_non_null(op);

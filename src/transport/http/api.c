@@ -6,6 +6,7 @@
  * meets a request that is gone.
  */
 #include "transport/http/api_impl.h"
+#include "transport/mcp/mcp.h"
 
 #include "codec/json.h"
 
@@ -139,6 +140,7 @@ static void request_free(struct api_request *a)
 {
 	if (!a)
 		return;
+	mcp_post_free(a->post);
 	if (a->asking)
 		door_abandon(a->api->opt.door, a->ask);
 	upload_free(a->upload);
@@ -268,6 +270,7 @@ void http_api_free(struct http_api *a)
 	if (!a)
 		return;
 	http_server_free(a->server);
+	mcp_catalog_free(a->catalog);
 	free(a->hosts);
 	free(a);
 }

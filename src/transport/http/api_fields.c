@@ -78,3 +78,4 @@ const struct field api_body_extend[] = {
 };
 
 const struct field api_body_tool[] = {FIELD_END};
+const struct field api_body_mcp[] = {FIELD_END};

@@ -11,6 +11,12 @@ struct http_api {
 	struct http_server *server;
 	const char **hosts; /* owned array */
 	int64_t started_ms;
+	/* MCP */
+	struct mcp_catalog *catalog;
+	int64_t catalog_ms;
+	struct mcp_post *posts;
+	char mcp_ended[1024][65]; /* see mcp_session.c */
+	unsigned mcp_ended_next;
 };
 
 /* One request on its way through the port; the exchange's user. */
@@ -25,6 +31,7 @@ struct api_request {
 	bool asking;
 	struct upload *upload; /* upload.c; owned */
 	struct events *events; /* events.c; owned */
+	struct mcp_post *post; /* mcp_post.c; owned */
 };
 
 /* --- api.c --- */
@@ -57,10 +64,15 @@ void api_remove(struct api_request *a);
 void api_download(struct api_request *a);
 void api_upload(struct api_request *a); /* at the head */
 void api_events(struct api_request *a);
+void api_mcp_post(struct api_request *a);
+void api_mcp_get(struct api_request *a);
+void api_mcp_delete(struct api_request *a);
+void api_resource_metadata(struct api_request *a);
 
 /* The body of an upload is complete, or will not be. */
 void upload_ready(struct api_request *a);
 void upload_free(struct upload *u);
 void events_free(struct events *e);
+void mcp_post_free(struct mcp_post *p);
 
 #endif

@@ -146,13 +146,19 @@ static void put_tools(struct buf *b, const struct route *r, const json_t *tools)
 	}
 }
 
+/* MCP and OAuth describe themselves in their own ways. */
+static bool described(const struct route *r)
+{
+	return strncmp(r->pattern, "/mcp", 4) != 0 && strncmp(r->pattern, "/.", 2) != 0;
+}
+
 static void put_paths(struct buf *b, const json_t *tools)
 {
 	jw_key(b, "paths");
 	jw_open(b, '{');
 	for (unsigned i = 0; i < n_routes; i++) {
 		const struct route *r = &routes[i];
-		bool first = true;
+		bool first = described(r);
 		char id[96];
 		for (unsigned k = 0; k < i; k++)
 			first &= strcmp(routes[k].pattern, r->pattern) != 0;

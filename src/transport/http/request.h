@@ -37,6 +37,7 @@ enum http_method {
 /* HTTP_HEADER(member, "name"): those that we interpret. Each may come once. */
 #define HTTP_HEADERS(HTTP_HEADER)                                                                  \
 	HTTP_HEADER(host, "host")                                                                  \
+	HTTP_HEADER(accept, "accept")                                                              \
 	HTTP_HEADER(origin, "origin")                                                              \
 	HTTP_HEADER(authorization, "authorization")                                                \
 	HTTP_HEADER(content_length, "content-length")                                              \

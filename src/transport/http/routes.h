@@ -28,7 +28,8 @@ extern const unsigned n_routes;
  * `none` may be {} or nothing. */
 extern const struct field api_query_none[], api_query_wait[], api_query_page[], api_query_events[],
 	api_query_upload[], api_query_remove[];
-extern const struct field api_body_none[], api_body_session[], api_body_extend[], api_body_tool[];
+extern const struct field api_body_none[], api_body_session[], api_body_extend[], api_body_tool[],
+	api_body_mcp[];
 
 struct route_match {
 	const struct route *route;

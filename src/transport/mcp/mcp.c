@@ -101,6 +101,14 @@ void mcp_invalid_params(struct mcp *m, const struct rpc_message *msg, const char
 /* --- methods ------------------------------------------------------------------------------------
  */
 
+bool mcp_legacy_version(const char *version)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(legacy_versions); i++)
+		if (strcmp(legacy_versions[i], version) == 0)
+			return true;
+	return false;
+}
+
 static const char *known_version(const char *asked)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(legacy_versions); i++)

@@ -20,6 +20,7 @@
 #define CLOISTER_TRANSPORT_MCP_MCP_H
 
 #include "call/call.h"
+#include "transport/mcp/jsonrpc.h"
 
 enum {
 	MCP_IN_FLIGHT_MAX = 64,  /* calls of one connection that wait for the worker */
@@ -58,6 +59,10 @@ struct mcp_headers {
 	struct str version, method, name;
 };
 
+#define MCP_MODERN_VERSION "2026-07-28"
+/* Whether this is a version of the legacy era that we speak. */
+bool mcp_legacy_version(const char *version);
+
 struct mcp_options {
 	const struct tool_env *env; /* NULL: calls run at `remote`, whose tools are `catalog` */
 	const struct mcp_remote *remote;
@@ -89,7 +94,6 @@ DEFINE_CLEANUP(struct mcp *, mcp_free)
 void mcp_receive(struct mcp *m, struct str text);
 
 /* The same for a message that was read already; it stays the caller's. */
-struct rpc_message;
 void mcp_handle(struct mcp *m, const struct rpc_message *msg);
 
 /* The code of the last error answer (enum rpc_code); 0: there was none. */
@@ -103,6 +107,8 @@ void mcp_remote_done(struct flight *f, struct str json, bool failed);
  * task when one was asked for, else it stays. False: it stays. */
 bool mcp_remote_running(struct flight *f, const char *call_id);
 void mcp_remote_progress(struct flight *f, int64_t done, int64_t total);
+/* Take up the request `id` again, a tools/call whose call has this id. */
+void mcp_resume(struct mcp *m, const json_t *id, const char *call_id);
 
 /* Tools as core lists them ({"tools":[..]}), prepared for listing. */
 int mcp_catalog_read(struct str json, struct mcp_catalog **ret, struct err *err) _must_check_;

@@ -218,6 +218,12 @@ void mcp_call_about(struct mcp *m, const struct rpc_message *msg, const char *ca
 	}
 }
 
+void mcp_resume(struct mcp *m, const json_t *id, const char *call_id)
+{
+	struct rpc_message msg = {.kind = RPC_REQUEST, .method = "tools/call", .id = id};
+	mcp_call_about(m, &msg, call_id, false, mcp_finish_tool, NULL);
+}
+
 void mcp_remote_done(struct flight *f, struct str json, bool failed)
 {
 	if (f->finish(f, json, failed))

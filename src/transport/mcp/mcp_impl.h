@@ -5,7 +5,6 @@
 #include "transport/mcp/jsonrpc.h"
 #include "transport/mcp/mcp.h"
 
-#define MCP_MODERN_VERSION "2026-07-28"
 #define MCP_META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
