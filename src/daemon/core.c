@@ -274,6 +274,15 @@ void core_forget(struct ask *a)
 		ask_free(a);
 }
 
+void core_drain(struct core *c)
+{
+	for (struct ask *a = c->waiting, *next; a; a = next) {
+		next = a->next;
+		if (a->op == DOOR_EVENTS)
+			core_events_timed_out(a);
+	}
+}
+
 unsigned core_waiting(const struct core *c)
 {
 	return c->n_waiting;

@@ -61,6 +61,9 @@ void core_stop(struct ask *a); /* cancel; `done` still comes, perhaps before thi
 void core_forget(
 	struct ask *a); /* nobody wants the answer; a call goes on and its result is kept */
 
+/* Another core takes over: who waits for events is answered now. */
+void core_drain(struct core *c);
+
 /* How many asks wait for something. */
 unsigned core_waiting(const struct core *c);
 

@@ -28,6 +28,10 @@ struct supervisor_rights {
 /* No writing and no making anywhere, exec of the worker only, no network; inherited by workers. */
 int supervisor_restrict(const struct supervisor_rights *r, struct err *err) _must_check_;
 
+/* The path of this program's loader, which those it starts need too; NULL when linked statically.
+ */
+const char *supervisor_loader(void);
+
 struct worker_rights {
 	int landlock_abi; /* 0: none */
 	unsigned n_mounts;

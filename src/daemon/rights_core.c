@@ -4,6 +4,7 @@
  * network, another program, another process, or the system's settings.
  */
 #include "daemon/rights_core.h"
+#include "daemon/rights_node.h"
 #include "sys/landlock.h"
 #include "sys/seccomp.h"
 
@@ -181,6 +182,12 @@ static const struct seccomp_row core_calls[] = {
 	ALLOW(chmod),
 #endif
 };
+
+const struct seccomp_row *core_seccomp(unsigned *ret_n)
+{
+	*ret_n = ARRAY_LEN(core_calls);
+	return core_calls;
+}
 
 static int abi_to_use(const struct core_rights *rights)
 {

@@ -4,6 +4,7 @@
  * making and removing files, network, mounts, tracing, modules.
  */
 #include "daemon/rights.h"
+#include "daemon/rights_node.h"
 #include "sys/landlock.h"
 #include "sys/seccomp.h"
 
@@ -115,8 +116,14 @@ static const struct seccomp_row supervisor_calls[] = {
 	{.nr = __NR_unshare, .act = SECCOMP_IF_EQ, .arg = 0, .value = CLONE_FILES},
 };
 
+const struct seccomp_row *supervisor_seccomp(unsigned *ret_n)
+{
+	*ret_n = ARRAY_LEN(supervisor_calls);
+	return supervisor_calls;
+}
+
 /* The loader of this very program, which is the worker's too; NULL when linked statically. */
-static const char *own_loader(void)
+const char *supervisor_loader(void)
 {
 	const ElfW(Phdr) *ph = (const ElfW(Phdr) *)getauxval(AT_PHDR);
 	unsigned long n = getauxval(AT_PHNUM);
@@ -134,7 +141,8 @@ static int fence_files(int abi, struct err *err)
 {
 	struct landlock_rule rules[2] = {{SUPERVISOR_FD_WORKER_EXE, LANDLOCK_ALLOW_EXEC}};
 	unsigned n = 1;
-	_cleanup_close_ int loader = own_loader() ? open(own_loader(), O_PATH | O_CLOEXEC) : -1;
+	_cleanup_close_ int loader =
+		supervisor_loader() ? open(supervisor_loader(), O_PATH | O_CLOEXEC) : -1;
 	if (loader >= 0)
 		rules[n++] = (struct landlock_rule){loader, LANDLOCK_ALLOW_EXEC};
 	const struct landlock_plan plan = {

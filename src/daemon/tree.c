@@ -1,4 +1,5 @@
 /* The tree of processes behind core: see tree.h. */
+#include "daemon/programs.h"
 #include "daemon/rights.h"
 #include "daemon/tree_internal.h"
 #include "sys/landlock.h"
@@ -66,53 +67,15 @@ static int look_for_gaps(struct tree *t, const struct tree_options *opt, struct 
 	return err_hint(err, "Linux 6.1 with Landlock, or single_user to start with this gap");
 }
 
-/* --- finding the programs --- */
-
-static int open_program(const char *dir, const char *name)
-{
-	char path[4096];
-	int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (n < 0 || (size_t)n >= sizeof(path) || access(path, X_OK) < 0)
-		return -1;
-	return open(path, O_PATH | O_CLOEXEC);
-}
-
-static bool own_directory(char *out, size_t cap)
-{
-	ssize_t n = readlink("/proc/self/exe", out, cap - 1);
-	if (n <= 0)
-		return false;
-	out[n] = '\0';
-	*strrchr(out, '/') = '\0';
-	return true;
-}
-
-static int find_program(const struct tree_options *opt, const char *name, struct err *err)
-{
-	char own[4096];
-	const char *const env = getenv("CLOISTER_LIBEXECDIR");
-	if (opt->libexecdir || env) {
-		int fd = open_program(opt->libexecdir ? opt->libexecdir : env, name);
-		return fd >= 0 ? fd
-			       : err_set(err, ERR_UNAVAILABLE,
-					 "the program '%s' is not where it was said to be", name);
-	}
-	int fd = own_directory(own, sizeof(own)) ? open_program(own, name) : -1;
-	if (fd < 0)
-		fd = open_program(CLOISTER_LIBEXECDIR, name);
-	return fd >= 0 ? fd
-		       : err_set(err, ERR_UNAVAILABLE, "the program '%s' is not installed", name);
-}
-
 /* --- the supervisor --- */
 
 static int start_supervisor(
 	struct tree *t, const struct tree_options *opt, int sock, struct err *err)
 {
-	_cleanup_close_ int supervisor = find_program(opt, "cloister-supervisor", err);
+	_cleanup_close_ int supervisor = program_open(opt->libexecdir, "cloister-supervisor", err);
 	if (supervisor < 0)
 		return supervisor;
-	_cleanup_close_ int worker = find_program(opt, "cloister-worker", err);
+	_cleanup_close_ int worker = program_open(opt->libexecdir, "cloister-worker", err);
 	if (worker < 0)
 		return worker;
 	_cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -139,7 +102,7 @@ static int start_supervisor(
 	return process_start(&spec, &t->supervisor, err);
 }
 
-int tree_start(const struct tree_options *opt, struct tree **ret, struct err *err)
+static int tree_new(const struct tree_options *opt, struct tree **ret, struct err *err)
 {
 	_cleanup_(cleanup_tree_free) struct tree *t = calloc(1, sizeof(*t));
 	if (!t)
@@ -151,7 +114,16 @@ int tree_start(const struct tree_options *opt, struct tree **ret, struct err *er
 	t->leases = calloc(t->max_workers, sizeof(*t->leases));
 	if (!t->leases)
 		return err_oom(err);
-	int pair[2], r = look_for_gaps(t, opt, err);
+	int r = look_for_gaps(t, opt, err);
+	if (r == 0)
+		*ret = take_ptr(t);
+	return r;
+}
+
+int tree_start(const struct tree_options *opt, struct tree **ret, struct err *err)
+{
+	_cleanup_(cleanup_tree_free) struct tree *t = NULL;
+	int pair[2], r = tree_new(opt, &t, err);
 	if (r < 0 || (r = packet_pair(pair, err)) < 0)
 		return r;
 	t->sock = pair[0];
@@ -160,6 +132,17 @@ int tree_start(const struct tree_options *opt, struct tree **ret, struct err *er
 	if (r < 0)
 		return r;
 	*ret = take_ptr(t);
+	return 0;
+}
+
+int tree_over(const struct tree_options *opt, int sock, struct tree **ret, struct err *err)
+{
+	struct tree *t;
+	int r = tree_new(opt, &t, err);
+	if (r < 0)
+		return r;
+	t->sock = sock;
+	*ret = t;
 	return 0;
 }
 

@@ -38,6 +38,11 @@ struct tree;
  */
 int tree_start(const struct tree_options *opt, struct tree **ret, struct err *err) _must_check_;
 
+/* The same over a channel to a supervisor that started this process (a node's); `sock` is owned on
+ * success. */
+int tree_over(
+	const struct tree_options *opt, int sock, struct tree **ret, struct err *err) _must_check_;
+
 /* Ends supervisor and workers and waits (bounded) until they are gone. Accepts NULL. */
 void tree_free(struct tree *t);
 DEFINE_CLEANUP(struct tree *, tree_free)
