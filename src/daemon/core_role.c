@@ -121,6 +121,19 @@ static void finish(struct core_process *p)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
+static bool look_no_further(void *ctx _unused_, const struct session_info *info _unused_)
+{
+	return false;
+}
+
+/* The registry is made and opened now: what is wrong with it is told at the start, and making it
+ * takes a system call that core does without. */
+static int open_registry(struct core_process *p, struct err *err)
+{
+	bool more;
+	return registry_page(p->files.registry, NULL, NULL, 1, look_no_further, NULL, &more, err);
+}
+
 static int open_all(struct core_process *p, struct err *err)
 {
 	const struct config *set = &p->words.config;
@@ -131,7 +144,9 @@ static int open_all(struct core_process *p, struct err *err)
 		.open_sessions = (unsigned)set->serve_open_sessions,
 		.no_create = true};
 	int r = tree_over(&tree, CORE_FD_LEASES, &p->tree, err);
-	return r < 0 ? r : core_files_open(&files, &p->files, err);
+	if (r == 0)
+		r = core_files_open(&files, &p->files, err);
+	return r < 0 ? r : open_registry(p, err);
 }
 
 static int drop_rights(struct core_process *p, pid_t parent, struct err *err)

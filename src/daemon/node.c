@@ -261,6 +261,16 @@ static int hear(struct child *c, enum msg_type expected, struct msg_in *ret_body
 		       : err_set(err, ERR_PARSE, "it says what it must not");
 }
 
+/* One that has closed its channel is ending and tells how by its status; one that misbehaves is
+ * ended. */
+static void cut_off(struct child *c, const struct err *why)
+{
+	if (why->code != ERR_UNAVAILABLE)
+		kill_child(c, SIGKILL);
+	cleanup_close(&c->control);
+	c->control = -1;
+}
+
 static void retire(struct core_child *c)
 {
 	static struct msg_out out;
@@ -299,7 +309,7 @@ static void hear_core(struct node *n, struct core_child *c)
 	if (r == 0)
 		core_is_ready(n, c, &m);
 	else if (r != -ERR_BUSY)
-		kill_child(&c->child, SIGKILL);
+		cut_off(&c->child, &err);
 }
 
 static void hear_front(struct node *n)
@@ -317,7 +327,7 @@ static void hear_front(struct node *n)
 				n->listeners[i].name, (int)n->front.process.pid,
 				m.own_user ? ", a user of its own" : "");
 	else if (r != -ERR_BUSY)
-		kill_child(&n->front, SIGKILL);
+		cut_off(&n->front, &err);
 }
 
 static void hear_leases(struct node *n, struct core_child *c)
@@ -325,10 +335,13 @@ static void hear_leases(struct node *n, struct core_child *c)
 	struct err err;
 	if (leases_receive(&c->leases, &err) == 0)
 		return;
-	if (err.code != ERR_UNAVAILABLE)
+	if (err.code != ERR_UNAVAILABLE) {
 		node_say(&n->log, "error", "core %llu is ended: %s", (unsigned long long)c->number,
 			err.text);
-	kill_child(&c->child, SIGKILL);
+		kill_child(&c->child, SIGKILL);
+	}
+	cleanup_close(&c->leases.sock);
+	c->leases.sock = -1;
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -350,6 +363,16 @@ static void stop_next(struct node *n)
 	}
 	for (unsigned i = 0; i < CORES; i++)
 		kill_child(&n->cores[i].child, SIGTERM);
+}
+
+static void begin_stop(struct node *n)
+{
+	if (n->stopping)
+		return;
+	n->stopping = true;
+	n->stop_ms = loop_now_ms() + STOP_MS;
+	node_say(&n->log, "info", "stopping");
+	stop_next(n);
 }
 
 static void front_ended(struct node *n, int status)
@@ -378,7 +401,8 @@ static void core_ended(struct node *n, struct core_child *c, int status)
 	if (n->stopping || was == CORE_RETIRING || (was == CORE_STARTING && serving(n)))
 		return;
 	if (!n->was_ready) { /* it never worked: a mistake in the configuration, not a crash */
-		n->failed = n->stopping = true;
+		n->failed = true;
+		begin_stop(n);
 		return;
 	}
 	c->child.started_ms = kept.started_ms;
@@ -399,16 +423,6 @@ static void reap(struct node *n, struct child *c, struct core_child *core)
 }
 
 /* --- signals ---------------------------------------------------------------------------------- */
-
-static void begin_stop(struct node *n)
-{
-	if (n->stopping)
-		return;
-	n->stopping = true;
-	n->stop_ms = loop_now_ms() + STOP_MS;
-	node_say(&n->log, "info", "stopping");
-	stop_next(n);
-}
 
 static void reload(struct node *n)
 {

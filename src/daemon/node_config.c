@@ -22,6 +22,9 @@ static int read_words(
 			w->single_user = true;
 		} else if (strncmp(*words, "--config=", 9) == 0) {
 			*ret_file = *words + 9;
+		} else if (strcmp(*words, "--config") == 0 && words[1]) {
+			*ret_file = words[1];
+			taken = 2;
 		} else {
 			return err_set(err, ERR_INVALID_ARGUMENT,
 				"serve takes no argument like '%.64s'", *words);
