@@ -169,6 +169,30 @@ static void effects_are_decided_before_they_are_published(void **state)
 	fixture_free(f);
 }
 
+/* Allows every call, and effects when they are approved. */
+static int hold_effects(const struct decider *d, const struct decide_request *q,
+	struct decision *ret, struct err *err)
+{
+	bool allowed = !q->context.effects || q->context.approved;
+	(void)d, (void)err;
+	*ret = (struct decision){.verdict = allowed ? VERDICT_ALLOW : VERDICT_DENY,
+		.policies = {"ask-for-effects"},
+		.n_policies = 1,
+		.reason = "changes wait"};
+	return 0;
+}
+
+static void effects_that_wait_for_approval_are_not_published(void **state)
+{
+	(void)state;
+	const struct decider d = {.name = "ask-for-effects", .decide = hold_effects};
+	struct fixture *f = fixture_with(&d, 0);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		if (strncmp(calls[i].tool, "file_", 5) == 0 && !calls[i].reading)
+			check_refused(f, ROLE_DEVELOPER, i, ERR_HELD);
+	fixture_free(f);
+}
+
 static void a_held_call_can_be_read_by_its_tenant_until_it_expires(void **state)
 {
 	(void)state;
@@ -304,6 +328,7 @@ int main(void)
 		cmocka_unit_test(reading_roles_may_only_read),
 		cmocka_unit_test(a_refusal_does_not_tell_what_exists),
 		cmocka_unit_test(effects_are_decided_before_they_are_published),
+		cmocka_unit_test(effects_that_wait_for_approval_are_not_published),
 		cmocka_unit_test(a_held_call_can_be_read_by_its_tenant_until_it_expires),
 		cmocka_unit_test(answers_conform_to_their_schema_and_leak_nothing),
 		cmocka_unit_test(an_unknown_tool_and_an_unknown_argument_are_named),
