@@ -28,7 +28,7 @@ static void there_and_back(struct ced_source *s, const struct ced_policy *policy
 	struct ced_json tree;
 	struct kept again = {0};
 	struct ced_policy *from_json;
-	ced_print_policy(&text, policy);
+	ced_print_policy(&text, policy, &ced_layout_default);
 	ced_policy_to_json(&json, policy);
 	if (ced_parse_policies(s, text.data, text.length, keep, &again) < 0 ||
 		!ced_policy_eq(policy, again.first))

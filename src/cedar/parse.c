@@ -189,6 +189,8 @@ static int parse_annotations(struct ced_parser *p, struct ced_policy *policy)
 		if (parse_annotation(p, &all[n]) < 0)
 			return -1;
 	}
+	if (n == 0)
+		return 0;
 	policy->annotation_count = n;
 	policy->annotations = ced_arena_copy(p->s.arena, all, n * sizeof(all[0]));
 	if (!policy->annotations)

@@ -121,7 +121,7 @@ int cedar_policies_to_text(
 	for (uint32_t i = 0; i < set->rule_count + set->template_count; i++) {
 		if (i)
 			ced_out_text(&o, "\n");
-		ced_print_policy(&o, policy_at(set, i));
+		ced_print_policy(&o, policy_at(set, i), &ced_layout_default);
 	}
 	return ced_out_take(&o, ret, err);
 }

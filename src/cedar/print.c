@@ -4,7 +4,9 @@
 /* How tightly an expression binds; a place for an operand names the least it takes. */
 enum level { EXPR, OR, AND, RELATION, ADD, MUL, UNARY, MEMBER };
 
-enum { UNARY_MAX = 4, LINE_WIDTH = 80 };
+enum { UNARY_MAX = 4 };
+
+const struct ced_layout ced_layout_default = {.line_width = 80, .indent_width = 2};
 
 static void print_at(struct ced_out *o, const struct ced_expr *x, enum level least);
 
@@ -321,31 +323,76 @@ static void print_scope(struct ced_out *o, enum ced_var var, const struct ced_sc
 	print_scope_entities(o, var, s, filled);
 }
 
-static void print_scopes(struct ced_out *o, const struct ced_policy *policy,
-	const struct ced_uid *principal, const struct ced_uid *resource, const char *first,
-	const char *between, const char *last)
+/* `text` and, in a broken layout, a new line with its indentation. */
+static void separate(struct ced_out *o, const char *text, const struct ced_layout *broken)
 {
-	ced_out_text(o, first);
+	ced_out_text(o, text);
+	if (!broken)
+		return;
+	ced_out_text(o, "\n");
+	for (uint32_t i = 0; i < broken->indent_width; i++)
+		ced_out_text(o, " ");
+}
+
+static void print_scopes(struct ced_out *o, const struct ced_policy *policy,
+	const struct ced_uid *principal, const struct ced_uid *resource,
+	const struct ced_layout *broken)
+{
+	ced_out_text(o, "(");
+	separate(o, "", broken);
 	print_scope(o, CED_PRINCIPAL, &policy->principal, principal);
-	ced_out_text(o, between);
+	separate(o, broken ? "," : ", ", broken);
 	print_scope(o, CED_ACTION, &policy->action, NULL);
-	ced_out_text(o, between);
+	separate(o, broken ? "," : ", ", broken);
 	print_scope(o, CED_RESOURCE, &policy->resource, resource);
-	ced_out_text(o, last);
+	ced_out_text(o, broken ? "\n)" : ")");
 }
 
 /* On one line when it fits. */
 static void print_head(struct ced_out *o, const struct ced_policy *policy,
-	const struct ced_uid *principal, const struct ced_uid *resource)
+	const struct ced_uid *principal, const struct ced_uid *resource,
+	const struct ced_layout *layout)
 {
 	size_t start = o->length;
 	ced_out_text(o, policy->effect == CEDAR_PERMIT ? "permit " : "forbid ");
 	size_t after_effect = o->length;
-	print_scopes(o, policy, principal, resource, "(", ", ", ")");
-	if (o->failed || o->length - start <= LINE_WIDTH)
+	print_scopes(o, policy, principal, resource, NULL);
+	if (o->failed || o->length - start <= layout->line_width)
 		return;
 	o->length = after_effect;
-	print_scopes(o, policy, principal, resource, "(\n  ", ",\n  ", "\n)");
+	print_scopes(o, policy, principal, resource, layout);
+}
+
+/* Every operand of && and || that needs no parentheses on a line of its own. */
+static void print_operands(struct ced_out *o, const struct ced_expr *x, enum level least,
+	const struct ced_layout *layout)
+{
+	enum level level = level_of(x);
+	if ((x->kind != CED_EXPR_AND && x->kind != CED_EXPR_OR) || level < least) {
+		print_at(o, x, least);
+		return;
+	}
+	print_operands(o, x->u.op.left, level, layout);
+	separate(o, x->kind == CED_EXPR_AND ? " &&" : " ||", layout);
+	print_operands(o, x->u.op.right, level + 1, layout);
+}
+
+static void print_condition(
+	struct ced_out *o, const struct ced_condition *condition, const struct ced_layout *layout)
+{
+	ced_out_text(o, "\n");
+	size_t start = o->length;
+	ced_out_text(o, condition->unless ? "unless {" : "when {");
+	size_t after_brace = o->length;
+	ced_out_text(o, " ");
+	ced_print_expr(o, condition->body);
+	ced_out_text(o, " }");
+	if (o->failed || o->length - start <= layout->line_width)
+		return;
+	o->length = after_brace;
+	separate(o, "", layout);
+	print_operands(o, condition->body, EXPR, layout);
+	ced_out_text(o, "\n}");
 }
 
 static void print_annotations(struct ced_out *o, const struct ced_policy *policy)
@@ -363,20 +410,25 @@ static void print_annotations(struct ced_out *o, const struct ced_policy *policy
 	}
 }
 
-void ced_print_rule(struct ced_out *o, const struct ced_policy *policy,
-	const struct ced_uid *principal, const struct ced_uid *resource)
+static void print_rule(struct ced_out *o, const struct ced_policy *policy,
+	const struct ced_uid *principal, const struct ced_uid *resource,
+	const struct ced_layout *layout)
 {
 	print_annotations(o, policy);
-	print_head(o, policy, principal, resource);
-	for (uint32_t i = 0; i < policy->condition_count; i++) {
-		ced_out_text(o, policy->conditions[i].unless ? "\nunless { " : "\nwhen { ");
-		ced_print_expr(o, policy->conditions[i].body);
-		ced_out_text(o, " }");
-	}
+	print_head(o, policy, principal, resource, layout);
+	for (uint32_t i = 0; i < policy->condition_count; i++)
+		print_condition(o, &policy->conditions[i], layout);
 	ced_out_text(o, ";\n");
 }
 
-void ced_print_policy(struct ced_out *o, const struct ced_policy *policy)
+void ced_print_rule(struct ced_out *o, const struct ced_policy *policy,
+	const struct ced_uid *principal, const struct ced_uid *resource)
 {
-	ced_print_rule(o, policy, NULL, NULL);
+	print_rule(o, policy, principal, resource, &ced_layout_default);
+}
+
+void ced_print_policy(
+	struct ced_out *o, const struct ced_policy *policy, const struct ced_layout *layout)
+{
+	print_rule(o, policy, NULL, NULL, layout);
 }

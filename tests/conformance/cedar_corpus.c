@@ -113,7 +113,7 @@ static void check_print(
 	struct workshop *w, const struct ced_policy *policy, const char *what, struct verdict *v)
 {
 	struct ced_out o = {0};
-	ced_print_policy(&o, policy);
+	ced_print_policy(&o, policy, &ced_layout_default);
 	struct ced_policy *again = parse(w, o.data, o.length);
 	if (!again)
 		verdict_bad(v, "%s: the printed text does not parse: %.200s\n%.*s", what,

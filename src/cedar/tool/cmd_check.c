@@ -1,25 +1,18 @@
 /* validate and check-parse. */
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include "tool.h"
 
 static int parse_level(const char *text, unsigned *ret_plus_one)
 {
-	char *end;
-	unsigned long n;
+	uint32_t n = 0;
 
 	*ret_plus_one = 0;
 	if (!text)
 		return 0;
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n >= INT_MAX) {
-		diag_say("error", "--level takes a number, not `%s`", text);
+	if (read_number("level", text, INT_MAX - 1, &n) != 0)
 		return TOOL_FAILURE;
-	}
-	*ret_plus_one = (unsigned)n + 1;
+	*ret_plus_one = n + 1;
 	return 0;
 }
 

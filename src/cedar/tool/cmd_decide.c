@@ -1,5 +1,6 @@
 /* authorize and explain: one request against policies and entities. */
 #include <string.h>
+#include <time.h>
 
 #include "tool.h"
 
@@ -9,6 +10,7 @@ struct inputs {
 	cedar_entities *entities;
 	cedar_request *request;
 	cedar_answer *answer;
+	double microseconds; /* that the decision took */
 };
 
 static void inputs_done(struct inputs *in)
@@ -20,17 +22,31 @@ static void inputs_done(struct inputs *in)
 	cedar_schema_free(in->schema);
 }
 
+/* Microseconds since some point. */
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
 static int inputs_load(const struct options *o, struct inputs *in)
 {
 	struct cedar_options decide = {.deny_on_forbid_error = o->deny_on_forbid_error};
+	double start;
+	int r;
 
 	if (load_schema(o, &in->schema) != 0 || load_policies(o, &in->policies) != 0 ||
 		load_entities(o, in->schema, &in->entities) != 0 ||
 		load_request(o, in->schema, &in->request) != 0)
 		return TOOL_FAILURE;
 	in->answer = cedar_answer_new(NULL);
-	if (in->answer &&
-		cedar_decide(in->policies, in->entities, in->request, &decide, in->answer) == 0)
+	start = now();
+	r = in->answer ? cedar_decide(in->policies, in->entities, in->request, &decide, in->answer)
+		       : CEDAR_E_MEMORY;
+	in->microseconds = now() - start;
+	if (r == 0)
 		return 0;
 	diag_say("error", "out of memory");
 	return TOOL_FAILURE;
@@ -82,6 +98,9 @@ int cmd_authorize(const struct options *o)
 		r = print_decision(&in);
 		if (o->verbose)
 			print_reasons(&in);
+		if (o->timing)
+			(void)printf(
+				"Authorization Time (micro seconds) : %.3f\n", in.microseconds);
 	}
 	inputs_done(&in);
 	return r;

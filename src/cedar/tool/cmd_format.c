@@ -11,10 +11,13 @@
 #include "cedar/print.h"
 #include "tool.h"
 
+enum { WIDTH_MAX = 1000 };
+
 struct formatter {
 	const struct file *f;
 	struct ced_out out;
 	size_t at; /* everything before is written */
+	struct ced_layout layout;
 };
 
 /* A comment between two tokens of the text. */
@@ -69,7 +72,7 @@ static int format_policy(void *ctx, struct ced_policy *policy, struct cedar_erro
 		ced_out_bytes(&w->out, text, policy->pos.length);
 		ced_out_text(&w->out, "\n");
 	} else {
-		ced_print_policy(&w->out, policy);
+		ced_print_policy(&w->out, policy, &w->layout);
 	}
 	w->at = policy->pos.offset + policy->pos.length;
 	return 0;
@@ -110,17 +113,21 @@ int cmd_format(const struct options *o)
 	struct file f;
 	struct cedar_text text = {0};
 	struct cedar_error err;
+	struct ced_layout layout = ced_layout_default;
 	int status = TOOL_FAILURE;
+	if (read_number("line-width", o->line_width, WIDTH_MAX, &layout.line_width) != 0 ||
+		read_number("indent-width", o->indent_width, WIDTH_MAX, &layout.indent_width) != 0)
+		return TOOL_FAILURE;
 	if (file_read(o->policies, &f) != 0)
 		return TOOL_FAILURE;
-	struct formatter w = {.f = &f};
+	struct formatter w = {.f = &f, .layout = layout};
 	if (format_file(&w) < 0) {
 		free(w.out.data);
 	} else if (ced_out_take(&w.out, &text, &err) < 0) {
 		diag_error("error", NULL, &err);
 	} else if (o->check) {
 		bool same = text.length == f.n && (!f.n || memcmp(text.data, f.data, f.n) == 0);
-		status = same ? TOOL_OK : TOOL_INVALID;
+		status = same ? TOOL_OK : TOOL_FAILURE;
 	} else if (o->write && o->policies) {
 		status = write_file(o->policies, &text) ? TOOL_OK : TOOL_FAILURE;
 	} else {

@@ -38,6 +38,24 @@ static int read_all(FILE *in, struct file *f)
 	return ferror(in) ? cannot_read(f->name, strerror(errno)) : 0;
 }
 
+int read_number(const char *option, const char *text, uint32_t max, uint32_t *ret)
+{
+	char *end;
+	unsigned long n;
+
+	if (!text)
+		return 0;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n > max) {
+		diag_say("error", "--%s takes a number of at most %u, not `%s`", option,
+			(unsigned)max, text);
+		return TOOL_FAILURE;
+	}
+	*ret = (uint32_t)n;
+	return 0;
+}
+
 int file_read(const char *path, struct file *ret)
 {
 	bool standard = !path || strcmp(path, "-") == 0;

@@ -11,44 +11,48 @@ static const struct command {
 	const char *takes;
 	const char *help;
 } commands[] = {
-	{"authorize", cmd_authorize, "pksePfFlarcqvRX", "decide one request"},
+	{"authorize", cmd_authorize, "pksePfFlarcqvtRX", "decide one request"},
 	{"explain", cmd_explain, "pksePfFlarcqRX",
 		"decide one request and say why, policy by policy"},
-	{"validate", cmd_validate, "pksPfFDLO", "check policies against a schema"},
+	{"validate", cmd_validate, "pksPfFDLMO", "check policies against a schema"},
 	{"check-parse", cmd_check_parse, "pksePfF", "parse policies, a schema, entities"},
 	{"translate-policy", cmd_translate_policy, "pd", "policies from text to JSON or back"},
 	{"translate-schema", cmd_translate_schema, "sd", "a schema from text to JSON or back"},
-	{"format", cmd_format, "pwC", "print policies in one style, comments kept"},
+	{"format", cmd_format, "pWIwC", "print policies in one style, comments kept"},
 	{"batch", cmd_batch, "", "answer JSON lines from standard input"},
 };
 
 static const struct option_row {
 	const char *name;
-	char letter;
-	bool short_form, has_value;
+	char letter; /* by which the rest of the program knows it */
+	char short_form;
+	bool has_value;
 	const char *help;
 } rows[] = {
-	{"policies", 'p', true, true, "FILE  policies (default: standard input)"},
-	{"policy-format", 'f', false, true, "cedar|json"},
-	{"template-linked", 'k', true, true, "FILE  links of templates, JSON"},
-	{"schema", 's', true, true, "FILE  schema"},
-	{"schema-format", 'F', false, true, "cedar|json"},
-	{"entities", 'e', false, true, "FILE  entities, JSON"},
-	{"principal", 'l', true, true, "ENTITY  e.g. User::\"alice\""},
-	{"action", 'a', true, true, "ENTITY"},
-	{"resource", 'r', true, true, "ENTITY"},
-	{"context", 'c', true, true, "FILE  context, JSON"},
-	{"request-json", 'q', false, true, "FILE  all of the request in one object"},
-	{"request-validation", 'R', false, true,
-		"true|false  check the request against the schema"},
-	{"deny-on-forbid-error", 'X', false, false, "a forbid that fails denies"},
-	{"verbose", 'v', true, false, "name the policies that decided"},
-	{"deny-warnings", 'D', false, false, "warnings fail"},
-	{"level", 'L', false, true, "N  look-ups that policies may need"},
-	{"inapplicable-is-error", 'O', false, false, "as up to 4.12"},
-	{"write", 'w', true, false, "change the file"},
-	{"check", 'C', false, false, "exit status 3 when it is not formatted"},
-	{"direction", 'd', false, true, "cedar-to-json|json-to-cedar"},
+	{"policies", 'p', 'p', true, "FILE  policies (default: standard input)"},
+	{"policy-format", 'f', 0, true, "cedar|json"},
+	{"template-linked", 'k', 'k', true, "FILE  links of templates, JSON"},
+	{"schema", 's', 's', true, "FILE  schema"},
+	{"schema-format", 'F', 0, true, "cedar|json"},
+	{"entities", 'e', 0, true, "FILE  entities, JSON"},
+	{"principal", 'l', 'l', true, "ENTITY  e.g. User::\"alice\""},
+	{"action", 'a', 'a', true, "ENTITY"},
+	{"resource", 'r', 'r', true, "ENTITY"},
+	{"context", 'c', 'c', true, "FILE  context, JSON"},
+	{"request-json", 'q', 0, true, "FILE  all of the request in one object"},
+	{"request-validation", 'R', 0, true, "true|false  check the request against the schema"},
+	{"deny-on-forbid-error", 'X', 0, false, "a forbid that fails denies"},
+	{"verbose", 'v', 'v', false, "name the policies that decided"},
+	{"timing", 't', 't', false, "tell how long the decision took"},
+	{"deny-warnings", 'D', 0, false, "warnings fail"},
+	{"validation-mode", 'M', 0, true, "strict  (the only one)"},
+	{"level", 'L', 0, true, "N  look-ups that policies may need"},
+	{"inapplicable-is-error", 'O', 0, false, "as up to 4.12"},
+	{"line-width", 'W', 'l', true, "N  columns of a line, 80"},
+	{"indent-width", 'I', 'i', true, "N  spaces of an indentation, 2"},
+	{"write", 'w', 'w', false, "change the file"},
+	{"check", 'C', 'c', false, "exit status 1 when it is not formatted"},
+	{"direction", 'd', 0, true, "cedar-to-json|json-to-cedar"},
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]), COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -69,7 +73,7 @@ static void command_usage(const struct command *c)
 			continue;
 		if (rows[i].short_form)
 			(void)printf(
-				"  -%c, --%s %s\n", rows[i].letter, rows[i].name, rows[i].help);
+				"  -%c, --%s %s\n", rows[i].short_form, rows[i].name, rows[i].help);
 		else
 			(void)printf("      --%s %s\n", rows[i].name, rows[i].help);
 	}
@@ -99,6 +103,9 @@ static int set_option(struct options *o, char letter, const char *value)
 	case 'd': o->direction = value; break;
 	case 'L': o->level = value; break;
 	case 'w': o->write = true; break;
+	case 'W': o->line_width = value; break;
+	case 'I': o->indent_width = value; break;
+	case 't': o->timing = true; break;
 	case 'C': o->check = true; break;
 	case 'v': o->verbose = true; break;
 	case 'D': o->deny_warnings = true; break;
@@ -109,36 +116,54 @@ static int set_option(struct options *o, char letter, const char *value)
 	case 'R':
 		o->no_request_validation = strcmp(value, "false") == 0;
 		return one_of("request-validation", value, "true", "false");
+	case 'M':
+		if (strcmp(value, "strict") == 0)
+			return 0;
+		diag_say("error", "--validation-mode is strict, not `%s`", value);
+		return TOOL_FAILURE;
 	default: break;
 	}
 	return 0;
 }
 
+/* The row of an option of the command by its short form. */
+static const struct option_row *by_short_form(const struct command *c, int letter)
+{
+	for (int i = 0; i < ROWS; i++)
+		if (rows[i].short_form == letter && strchr(c->takes, rows[i].letter))
+			return &rows[i];
+	return NULL;
+}
+
 /* getopt gets only the options that the command takes: every other is unknown to it. */
 static int parse(const struct command *c, int argc, char **argv, struct options *o)
 {
+	enum { LONG = 256 }; /* what getopt gives for a long option: this and its row */
 	struct option longs[ROWS + 2] = {0};
 	char shorts[2 * ROWS + 2] = "h";
 	size_t n = 0, s = 1;
-	int letter;
+	int got;
 
 	longs[n++] = (struct option){"help", no_argument, NULL, 'h'};
 	for (int i = 0; i < ROWS; i++) {
 		if (!strchr(c->takes, rows[i].letter))
 			continue;
 		longs[n++] = (struct option){rows[i].name,
-			rows[i].has_value ? required_argument : no_argument, NULL, rows[i].letter};
+			rows[i].has_value ? required_argument : no_argument, NULL, LONG + i};
 		if (rows[i].short_form)
-			shorts[s++] = rows[i].letter;
+			shorts[s++] = rows[i].short_form;
 		if (rows[i].short_form && rows[i].has_value)
 			shorts[s++] = ':';
 	}
-	while ((letter = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		if (letter == 'h') {
+	while ((got = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		const struct option_row *row =
+			got >= LONG ? &rows[got - LONG] : by_short_form(c, got);
+
+		if (got == 'h') {
 			command_usage(c);
 			return -1;
 		}
-		if (letter == '?' || set_option(o, (char)letter, optarg) != 0)
+		if (!row || set_option(o, row->letter, optarg) != 0)
 			return TOOL_FAILURE;
 	}
 	if (optind == argc)

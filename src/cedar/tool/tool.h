@@ -14,9 +14,9 @@
 /* Exit statuses, those of the official command line. */
 enum tool_exit {
 	TOOL_OK = 0,      /* allowed; valid; parsed; translated */
-	TOOL_FAILURE = 1, /* wrong usage, or input that cannot be read or parsed */
+	TOOL_FAILURE = 1, /* wrong usage; input that cannot be read or parsed; not formatted */
 	TOOL_DENY = 2,    /* authorize: the decision is deny */
-	TOOL_INVALID = 3, /* validate: the policies are not valid; format --check: not formatted */
+	TOOL_INVALID = 3, /* validate: the policies are not valid */
 };
 
 struct options {
@@ -24,9 +24,9 @@ struct options {
 	const char *principal, *action, *resource, *context, *request;
 	const char *policy_format, *schema_format; /* "cedar" (default) or "json" */
 	const char *direction;
-	const char *level;
+	const char *level, *line_width, *indent_width;
 	bool verbose, deny_warnings, no_request_validation, deny_on_forbid_error, compat_412;
-	bool write, check;
+	bool write, check, timing;
 };
 
 typedef int command_fn(const struct options *o);
@@ -34,6 +34,10 @@ command_fn cmd_authorize, cmd_explain, cmd_validate, cmd_check_parse, cmd_transl
 	cmd_translate_schema, cmd_format, cmd_batch;
 
 /* ---- input ---- */
+
+/* The number that an option has, at most `max`; `text` may be NULL and `ret` is then left alone. 0,
+ * or TOOL_FAILURE with the reason printed. */
+int read_number(const char *option, const char *text, uint32_t max, uint32_t *ret);
 
 /* A whole file, or standard input for "-" and NULL. */
 struct file {
