@@ -14,6 +14,11 @@ import { StdioClientTransport as ModernTransport } from "@modelcontextprotocol/c
 const top = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 export const program = path.resolve(process.env.CLOISTER_BIN ?? path.join(top, "build/cloister"));
 
+// What a sanitized program is told by whoever runs the tests.
+const sanitizers = Object.fromEntries(
+	["ASAN_OPTIONS", "UBSAN_OPTIONS"].filter((k) => process.env[k]).map((k) => [k, process.env[k]]),
+);
+
 const clientInfo = { name: "cloister-e2e", version: "1" };
 
 // A workspace and a state directory of its own, removed by done().
@@ -27,6 +32,7 @@ export class Place {
 			HOME: this.base,
 			XDG_STATE_HOME: path.join(this.base, "state"),
 			CLOISTER_STATE_DIR: path.join(this.base, "state/cloister"),
+			...sanitizers,
 			...env,
 		};
 		this.closers = [];
