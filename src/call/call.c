@@ -223,6 +223,9 @@ int call_start(
 	c->tc.turn = in->turn;
 	c->tc.progress = in->progress;
 	c->tc.progress_ctx = in->progress_ctx;
+	c->tc.content_fd = in->content_fd ? *in->content_fd : -1;
+	c->tc.content_size = in->content_size;
+	c->tc.file_fd = -1;
 	c->tc.result = buf_init(CALL_RESULT_MAX);
 	c->tc.deadline_ms =
 		call_clock_ms() + (in->timeout_ms > 0 ? in->timeout_ms : CALL_TIMEOUT_MS);
@@ -296,6 +299,11 @@ struct str call_result(const struct call *c)
 	return (struct str){buf_str(&c->tc.result), c->tc.result.len};
 }
 
+int call_take_file(struct call *c)
+{
+	return c->err.code == ERR_OK ? take_fd(c->tc.file_fd) : -1;
+}
+
 static void release_targets(struct tool_call *tc)
 {
 	for (unsigned i = 0; i < tc->n_targets; i++) {
@@ -320,6 +328,7 @@ void call_free(struct call *c)
 	view_free(c->tc.view);
 	if (c->tc.session)
 		session_release(c->tc.session);
+	cleanup_close(&c->tc.file_fd);
 	json_decref(c->tc.args);
 	buf_done(&c->tc.result);
 	free(c);

@@ -40,7 +40,11 @@ struct call_input {
 	const json_t *arguments; /* NULL: none given */
 	const char *session_id;
 	const struct principal *principal;
-	const char *turn;   /* NULL: none */
+	const char *turn; /* NULL: none */
+	/* What a tool of tools/bulk.h writes: `content_size` bytes from offset 0. NULL: none.
+	 * Borrowed until the call ends. */
+	const int *content_fd;
+	int64_t content_size;
 	int64_t timeout_ms; /* 0: the default, 60 s */
 	void (*progress)(void *ctx, int64_t done, int64_t total);
 	void *progress_ctx;
@@ -73,6 +77,9 @@ const struct err *call_err(const struct call *c);
  * {"executed":false,"error":{"code","message","hint"?,"policies"?,"instead"?},"call_id"}. Borrowed
  * until call_free(). */
 struct str call_result(const struct call *c);
+/* The file that a tool of tools/bulk.h has opened; the caller owns it. -1: none, or the call was
+ * refused. */
+int call_take_file(struct call *c);
 void call_free(struct call *c);
 DEFINE_CLEANUP(struct call *, call_free)
 

@@ -46,6 +46,8 @@ struct tool_call {
 	int64_t deadline_ms; /* CLOCK_MONOTONIC */
 	void *state;
 	struct buf result;
+	int content_fd, file_fd; /* -1: none; file_fd is owned */
+	int64_t content_size;
 	char id[CALL_ID_CHARS + 1];
 	const char *turn;
 	const struct principal *principal;

@@ -70,6 +70,11 @@ int tool_submit(struct tool_call *tc, const struct worker_job *job, struct err *
  * (codec/json_write.h). Members must be those of tool->result. */
 struct buf *tool_result(struct tool_call *tc);
 
+/* The content that came with the call, or -1; borrowed. */
+int tool_content(const struct tool_call *tc, int64_t *ret_size);
+/* A file for the caller to read; owned by the call from now on. */
+void tool_give_file(struct tool_call *tc, int fd);
+
 /* A place for the handler's own state; zeroed memory of this size on first use, freed by the
  * pipeline after done(). */
 void *tool_state(struct tool_call *tc, size_t size);

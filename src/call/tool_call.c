@@ -162,6 +162,18 @@ int64_t call_clock_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+int tool_content(const struct tool_call *tc, int64_t *ret_size)
+{
+	*ret_size = tc->content_size;
+	return tc->content_fd;
+}
+
+void tool_give_file(struct tool_call *tc, int fd)
+{
+	cleanup_close(&tc->file_fd);
+	tc->file_fd = fd;
+}
+
 int tool_progress(struct tool_call *tc, int64_t done, int64_t total, struct err *err)
 {
 	if (tc->progress)

@@ -7,6 +7,7 @@
 #include "daemon/core_impl.h"
 
 #include "sys/clock.h"
+#include "tools/bulk.h"
 
 enum { FLUSH_MS = 5000, SWEEP_MS = 10000 };
 
@@ -43,9 +44,10 @@ void ask_free(struct ask *a)
 {
 	ask_leave(a);
 	active_leave(a);
+	upload_free(a);
 	if (a->op == DOOR_CALL_RESULT && a->result)
 		a->result->waiters--;
-	if (a->op == DOOR_CALL && a->result && a->result->running == a)
+	if (ask_runs_call(a) && a->result && a->result->running == a)
 		a->result->running = NULL;
 	call_free(a->call);
 	if (a->core->asking == a)
@@ -63,7 +65,7 @@ void ask_answer(struct ask *a, struct door_answer *answer)
 		done(a->ctx, answer);
 	if (answer->fd >= 0)
 		(void)close(answer->fd);
-	if (!answer->running || a->op != DOOR_CALL)
+	if (!answer->running || !ask_runs_call(a))
 		ask_free(a);
 }
 
@@ -194,8 +196,8 @@ static void dispatch(struct ask *a, const struct door_request *q)
 	case DOOR_HEALTH: core_health(a); return;
 	case DOOR_METRICS: core_metrics(a); return;
 	case DOOR_RELOAD: core_reload(a); return;
-	case DOOR_UPLOAD:
-	case DOOR_DOWNLOAD:
+	case DOOR_UPLOAD: core_upload(a, q); return;
+	case DOOR_DOWNLOAD: core_download(a, q); return;
 	case DOOR_OP_MAX_: break;
 	}
 	(void)err_set(&err, ERR_UNSUPPORTED, "core does not know this operation");
@@ -230,6 +232,7 @@ void core_ask(struct core *c, const struct door_request *q, door_done_fn done,
 {
 	struct err err;
 	struct ask *a = ask_new(c, q, done, progress, ctx);
+	_cleanup_close_ int body = door_op_info(q->op)->needs & DOOR_BODY ? q->body_fd : -1;
 	*ret_ask = NULL;
 	if (!a) {
 		answer_no_memory(done, ctx);
@@ -247,6 +250,8 @@ void core_ask(struct core *c, const struct door_request *q, door_done_fn done,
 		return;
 	}
 	c->asking = a;
+	if (q->op == DOOR_UPLOAD)
+		body = -1; /* its own from here on */
 	dispatch(a, q);
 	*ret_ask = c->asking; /* NULL: answered and gone */
 }
@@ -254,7 +259,7 @@ void core_ask(struct core *c, const struct door_request *q, door_done_fn done,
 void core_stop(struct ask *a)
 {
 	struct err err;
-	if (a->op == DOOR_CALL) {
+	if (a->call) {
 		struct active *worker = a->active;
 		active_disarm(worker);
 		call_cancel(a->call);
@@ -270,7 +275,7 @@ void core_forget(struct ask *a)
 {
 	a->done = NULL;
 	a->progress = NULL;
-	if (a->op != DOOR_CALL)
+	if (!a->call) /* an upload that is not complete is nothing yet */
 		ask_free(a);
 }
 
@@ -295,6 +300,8 @@ static void timed_out(struct ask *a)
 	a->until_ms = -1;
 	if (a->op == DOOR_EVENTS)
 		core_events_timed_out(a);
+	else if (a->upload)
+		core_upload_timed_out(a);
 	else
 		core_call_timed_out(a);
 }
@@ -352,6 +359,8 @@ int core_new(const struct core_options *opt, struct core **ret, struct err *err)
 	c->env = opt->env;
 	c->env.worker_of = core_worker_of;
 	c->env.worker_ctx = c;
+	c->bulk = c->env;
+	c->bulk.tools = tools_bulk;
 	c->started_ms = c->flushed_ms = c->swept_ms = loop_now_ms();
 	int r = token_table_new(opt->state_fd, &c->tokens, err);
 	if (r == 0)

@@ -31,6 +31,7 @@ enum {
 	CORE_EVENTS_PAGE = 256,
 	CORE_TENANTS_COUNTED = 64, /* tenants with counters of their own; the others share one */
 	CORE_WORKER_IDLE_MS = 30 * 1000,
+	CORE_UPLOADS_MAX = 256, /* at once */
 };
 
 struct core_options {

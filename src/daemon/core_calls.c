@@ -3,6 +3,8 @@
 
 #include "sys/clock.h"
 
+#include <sys/stat.h>
+
 enum { PROGRESS_MS = 200 };
 
 static void on_progress(void *ctx, int64_t done, int64_t total)
@@ -20,6 +22,31 @@ static void on_progress(void *ctx, int64_t done, int64_t total)
 static void answer_result(struct ask *a, enum err_code code, struct str json)
 {
 	struct door_answer answer = {.code = code, .fd = -1, .json = json};
+	ask_answer(a, &answer);
+}
+
+/* Of a file: what tells whether it is still the same, without reading it. */
+static void describe_file(struct door_answer *answer)
+{
+	struct stat st;
+	struct sha256 hash;
+	char hex[SHA256_HEX + 1];
+	if (fstat(answer->fd, &st) < 0)
+		return;
+	const int64_t identity[] = {(int64_t)st.st_dev, (int64_t)st.st_ino, st.st_size,
+		st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_ctim.tv_sec, st.st_ctim.tv_nsec};
+	sha256_of(identity, sizeof(identity), &hash);
+	sha256_hex(&hash, hex);
+	memcpy(answer->etag, hex, DOOR_ETAG_LEN);
+	answer->size = st.st_size;
+	answer->modified_ms = st.st_mtim.tv_sec * INT64_C(1000) + st.st_mtim.tv_nsec / 1000000;
+}
+
+static void answer_call(struct ask *a, enum err_code code, struct str json)
+{
+	struct door_answer answer = {.code = code, .fd = call_take_file(a->call), .json = json};
+	if (answer.fd >= 0)
+		describe_file(&answer);
 	ask_answer(a, &answer);
 }
 
@@ -64,7 +91,7 @@ static void finished(struct ask *a)
 		if (r->waiters)
 			tell_waiters(c, r);
 	}
-	answer_result(a, code, json);
+	answer_call(a, code, json);
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -84,25 +111,23 @@ static int bound_by_session(struct ask *a, struct err *err)
 	return r;
 }
 
-static int start(struct ask *a, const struct door_request *q, struct err *err)
+static int start(struct ask *a, const struct tool_env *env, const json_t *args, int content_fd,
+	int64_t size, struct err *err)
 {
-	struct core *c = a->core;
-	_cleanup_(cleanup_json_decref) json_t *args = NULL;
-	int r = ask_arguments(q, NULL, &args, err);
-	if (r == 0)
-		r = bound_by_session(a, err);
+	int r = bound_by_session(a, err);
 	if (r < 0)
 		return r;
-	a->called = tool_find(&c->env, a->tool);
-	struct call_input in = {.tool = a->tool,
+	a->called = tool_find(env, a->tool);
+	const struct call_input in = {.tool = a->tool,
 		.arguments = args,
 		.session_id = a->session,
 		.principal = &a->principal,
 		.turn = a->turn[0] ? a->turn : NULL,
+		.content_fd = content_fd >= 0 ? &content_fd : NULL,
+		.content_size = size,
 		.progress = a->progress ? on_progress : NULL,
 		.progress_ctx = a};
-	c->asked = NULL;
-	return call_start(&c->env, &in, &a->call, err);
+	return call_start(env, &in, &a->call, err);
 }
 
 static void keep_running(struct ask *a, int64_t wait_ms)
@@ -115,20 +140,32 @@ static void keep_running(struct ask *a, int64_t wait_ms)
 	active_join(c->asked, a);
 }
 
-void core_call(struct ask *a, const struct door_request *q)
+void core_start_call(struct ask *a, const struct tool_env *env, json_t *args, int content_fd,
+	int64_t size, int64_t wait_ms)
 {
 	struct err err;
 	struct core *c = a->core;
 	a->started_ns = clock_mono_ns();
 	a->said_ms = loop_now_ms();
-	if (start(a, q, &err) < 0)
+	c->asked = NULL;
+	if (start(a, env, args, content_fd, size, &err) < 0)
 		ask_error(a, &err);
 	else if (call_pending(a->call))
-		keep_running(a, q->wait_ms);
+		keep_running(a, wait_ms);
 	else
 		finished(a);
 	if (c->asked)
 		active_arm(c->asked);
+}
+
+void core_call(struct ask *a, const struct door_request *q)
+{
+	struct err err;
+	_cleanup_(cleanup_json_decref) json_t *args = NULL;
+	if (ask_arguments(q, NULL, &args, &err) < 0)
+		ask_error(a, &err);
+	else
+		core_start_call(a, &a->core->env, args, -1, 0, q->wait_ms);
 }
 
 /* The worker is disarmed by who calls this. */
@@ -150,9 +187,14 @@ static void answer_running(struct ask *a, const char *id)
 	ask_answer(a, &answer);
 }
 
+bool ask_runs_call(const struct ask *a)
+{
+	return a->op == DOOR_CALL || a->op == DOOR_UPLOAD || a->op == DOOR_DOWNLOAD;
+}
+
 void core_call_timed_out(struct ask *a)
 {
-	answer_running(a, a->op == DOOR_CALL ? call_id(a->call) : a->id);
+	answer_running(a, ask_runs_call(a) ? call_id(a->call) : a->id);
 }
 
 /* --- by id ------------------------------------------------------------------------------------ */

@@ -36,6 +36,8 @@ struct ask {
 	struct active *active;
 	struct ask *active_next;
 	struct result *result; /* CALL: where its result goes; CALL_RESULT: what it waits for */
+	/* UPLOAD */
+	struct upload *upload;
 	/* EVENTS */
 	uint64_t after;
 	unsigned limit;
@@ -86,7 +88,8 @@ struct counts {
 
 struct core {
 	struct core_options opt;
-	struct tool_env env;
+	struct tool_env env, bulk; /* bulk: tools that read and write descriptors */
+	unsigned n_uploads;
 	struct token_table *tokens;
 	struct loop_source *tick;
 	struct ask *waiting, *asking; /* asking: the one that is being dispatched */
@@ -124,6 +127,18 @@ void core_call_proceed(struct ask *a);   /* may free it */
 void core_call_timed_out(struct ask *a); /* wait_ms has passed */
 void core_call_result(struct ask *a, const struct door_request *q);
 void core_call_cancel(struct ask *a);
+
+/* Start a call of `env`'s tool a->tool with these arguments; answers or keeps it. */
+void core_start_call(struct ask *a, const struct tool_env *env, json_t *args, int content_fd,
+	int64_t size, int64_t wait_ms);
+bool ask_runs_call(const struct ask *a);
+
+/* --- core_bulk.c ------------------------------------------------------------------------------ */
+
+void core_download(struct ask *a, const struct door_request *q);
+void core_upload(struct ask *a, const struct door_request *q); /* takes q->body_fd */
+void core_upload_timed_out(struct ask *a);
+void upload_free(struct ask *a);
 
 /* --- core_results.c --------------------------------------------------------------------------- */
 

@@ -94,7 +94,7 @@ struct door_request {
 	/*
 	 * UPLOAD: where the content is read from: a sealed memfd from offset 0, or the read end of
 	 * a pipe that the door writes and closes. Owned by the door_submit() that succeeds.
-	 * `body_size` is what was announced, -1: unknown; fewer or more bytes refuse the upload, so
+	 * `body_size` is what was announced; fewer or more bytes refuse the upload, so
 	 * a client that went away half-way (close the pipe) changes nothing.
 	 */
 	int body_fd;
