@@ -9,11 +9,18 @@ import { spawnSync } from "node:child_process";
 
 const SECRET = "not for agents";
 
-export function eraSuite(era) {
-	describe(`${era}: the official client`, () => {
+// `Where` makes the places: over stdio, or over HTTP with what only a command line can set left out.
+export function eraSuite(era, Where = Place, over = "stdio") {
+	const cli = over === "stdio";
+	const make = async (env) => {
+		const place = new Where(env);
+		return place.open ? place.open() : place;
+	};
+	const name = cli ? era : `${era} over ${over}`;
+	describe(`${name}: the official client`, () => {
 		let place, door;
 		before(async () => {
-			place = new Place();
+			place = await make();
 			fs.mkdirSync(path.join(place.base, "outside"));
 			fs.writeFileSync(path.join(place.base, "outside/secret"), SECRET);
 			fs.mkdirSync(path.join(place.workspace, "a"));
@@ -170,10 +177,10 @@ export function eraSuite(era) {
 		});
 	});
 
-	describe(`${era}: long calls`, () => {
+	describe(`${name}: long calls`, () => {
 		let place, door;
 		before(async () => {
-			place = new Place({ CLOISTER_SEARCH_TIME_MS: "60000", CLOISTER_SEARCH_BYTES: "100G" });
+			place = await make({ CLOISTER_SEARCH_TIME_MS: "60000", CLOISTER_SEARCH_BYTES: "100G" });
 			putMuchText(place, 256);
 			place.put("small", "here");
 			door = await place[era]();
@@ -213,10 +220,10 @@ export function eraSuite(era) {
 		});
 	});
 
-	describe(`${era}: quota`, () => {
+	describe(`${name}: quota`, { skip: !cli }, () => {
 		let place, door;
 		before(async () => {
-			place = new Place({ CLOISTER_QUOTA_BYTES: "10000" });
+			place = await make({ CLOISTER_QUOTA_BYTES: "10000" });
 			door = await place[era]();
 		});
 		after(() => place.done());
@@ -231,10 +238,10 @@ export function eraSuite(era) {
 		});
 	});
 
-	describe(`${era}: roles`, () => {
+	describe(`${name}: roles`, () => {
 		for (const role of ["generalist", "critic"])
 			test(`a ${role} reads but changes nothing`, async () => {
-				const place = new Place();
+				const place = await make();
 				place.put("a", "content");
 				const door = await place[era](["--role", role]);
 				assert.equal((await door.ok("file_read", { path: "a" })).content, "content");
@@ -252,16 +259,16 @@ export function eraSuite(era) {
 				await place.done();
 			});
 
-		test("deny-all refuses even a read", async () => {
-			const place = new Place();
+		test("deny-all refuses even a read", { skip: !cli }, async () => {
+			const place = await make();
 			place.put("a", "content");
 			const door = await place[era](["--profile", "deny-all"]);
 			assert.equal((await door.refused("file_read", { path: "a" })).error.code, "denied");
 			await place.done();
 		});
 
-		test("hold-all holds a call, says until when, and changes nothing", async () => {
-			const place = new Place();
+		test("hold-all holds a call, says until when, and changes nothing", { skip: !cli }, async () => {
+			const place = await make();
 			const door = await place[era](["--profile", "hold-all"]);
 			const r = await door.refused("file_write", { path: "a", content: "x" });
 			assert.equal(r.error.code, "held");

@@ -28,7 +28,7 @@ struct mcp_post {
 
 	struct flight *flight; /* the one that waits for the door */
 	char call_id[MCP_CALL_ID_LEN + 1];
-	struct loop_source *alive;
+	struct loop_source *alive, *tick; /* signs of life: of the stream, as progress */
 };
 
 /* --- mcp_session.c --- */

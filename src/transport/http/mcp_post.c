@@ -153,6 +153,28 @@ static int connect_mcp(struct mcp_post *p, enum mcp_era era, struct err *err)
 	return mcp_new_remote(&o, &p->m, err);
 }
 
+/* A client that wants progress sees some, also while core has nothing to say. */
+static void on_tick(void *ctx)
+{
+	struct mcp_post *p = ctx;
+	if (p->ended)
+		return;
+	mcp_proceed(p->m);
+	loop_timer_set(p->tick, loop_now_ms() + MCP_PROGRESS_MS);
+	mcp_post_flush(p);
+}
+
+static void start_ticking(struct mcp_post *p)
+{
+	const json_t *meta = json_object_get(p->msg.params, "_meta");
+	struct err err;
+	if (!p->flight || !p->accepts_stream || !json_object_get(meta, "progressToken"))
+		return;
+	if (loop_timer(p->a->api->opt.loop, loop_now_ms() + MCP_PROGRESS_MS, on_tick, p, &p->tick,
+		    &err) < 0)
+		p->tick = NULL; /* then without */
+}
+
 static bool is_initialize(const struct mcp_post *p)
 {
 	return !p->modern && strcmp(p->msg.method, "initialize") == 0;
@@ -171,6 +193,7 @@ static void run_request(struct mcp_post *p)
 		mcp_session_make(p->a->q->token, p->session);
 		http_reply_header(p->a->x, "Mcp-Session-Id", p->session);
 	}
+	start_ticking(p);
 	mcp_post_flush(p);
 }
 
@@ -364,6 +387,7 @@ void mcp_post_free(struct mcp_post *p)
 	if (p->next)
 		p->next->prev = p->prev;
 	loop_remove(&p->alive);
+	loop_remove(&p->tick);
 	/* A legacy client that has gone may come back for the answer; a modern one has cancelled.
 	 */
 	if (!p->modern && p->a->asking) {

@@ -128,7 +128,8 @@ struct mcp_wait {
 };
 unsigned mcp_waits(const struct mcp *m, struct mcp_wait ret[MCP_IN_FLIGHT_MAX]);
 
-/* Let calls get on, answer those that are done, say progress that is due. */
+/* Let calls get on, answer those that are done, say progress that is due. Of calls at a remote
+ * only the last. */
 void mcp_proceed(struct mcp *m);
 
 unsigned mcp_in_flight(const struct mcp *m);

@@ -289,8 +289,9 @@ void mcp_proceed(struct mcp *m)
 	unsigned i = 0;
 	while (i < m->n_flights) {
 		struct flight *f = m->flights[i];
-		m->here->proceed(f->call);
-		if (m->here->pending(f->call)) {
+		if (f->call)
+			m->here->proceed(f->call);
+		if (!f->call || m->here->pending(f->call)) {
 			say_alive(f);
 			i++;
 			continue;
