@@ -22,8 +22,8 @@
 #include <string.h>
 
 enum {
-	SOURCES_MAX = 1024,
-	DRAIN_MS = 8000, /* for what was begun when the end was asked for */
+	SOURCES_MAX = 16384, /* a stream has a timer, an upload a pipe */
+	DRAIN_MS = 8000,     /* for what was begun when the end was asked for */
 	PEM_MAX = 1024 * 1024,
 };
 

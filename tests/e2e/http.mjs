@@ -1,6 +1,7 @@
-// A Cloister behind HTTP in a temporary place: core and the HTTP door of the build's http_here.
-import { spawn } from "node:child_process";
+// A Cloister behind HTTP in a temporary place: `cloister serve`, and tokens for every role.
+import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import readline from "node:readline";
 import { after } from "node:test";
@@ -12,21 +13,46 @@ import { Client as ModernClient, StreamableHTTPClientTransport as ModernTranspor
 import { Door, program } from "./lib.mjs";
 
 const clientInfo = { name: "cloister-e2e", version: "1" };
-const here = process.env.CLOISTER_HTTP_HERE ?? path.join(path.dirname(program), "tests/http/http_here");
-
-// One server for all places of a test file: each place is a session of its own.
+// One node for all places of a test file: each place is a session of its own.
 let running;
+after(async () => (await running)?.stop());
 export function server() {
-	running ??= new Promise((resolve, reject) => {
-		const child = spawn(here, { stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, CLOISTER_LIBEXECDIR: path.dirname(program) } });
-		child.on("error", reject);
-		readline.createInterface({ input: child.stdout }).once("line", (l) => {
-			const told = JSON.parse(l);
-			resolve({ ...told, child, url: `http://127.0.0.1:${told.port}` });
-		});
-		after(() => child.stdin.end());
-	});
+	running ??= start();
 	return running;
+}
+
+const env = {};
+export const runToken = (args) => spawnSync(program, ["token", ...args], { env, encoding: "utf8" });
+
+async function start() {
+	const base = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), "cloister-http-"));
+	fs.chmodSync(base, 0o755);
+	Object.assign(env, { PATH: process.env.PATH, HOME: base, CLOISTER_STATE_DIR: path.join(base, "state"), CLOISTER_LIBEXECDIR: path.dirname(program),
+		CLOISTER_SEARCH_TIME_MS: "60000", CLOISTER_SEARCH_BYTES: "100G" });
+	const child = spawn(program, ["serve", "--serve-listen", `127.0.0.1:0 unix:${base}/http.sock`], { stdio: ["ignore", "ignore", "pipe"], env });
+	let said = "";
+	const port = await new Promise((resolve, reject) => {
+		const timer = setTimeout(() => reject(new Error(`serve said: ${said}`)), 20000);
+		child.on("exit", () => reject(new Error(`serve ended: ${said}`)));
+		readline.createInterface({ input: child.stderr }).on("line", (l) => {
+			said += l + "\n";
+			const m = l.match(/front serves on .*?127\.0\.0\.1:(\d+)/);
+			if (!m) return;
+			clearTimeout(timer);
+			resolve(Number(m[1]));
+		});
+	});
+	const tokens = {};
+	for (const [name, ...more] of [["developer"], ["generalist", "--role", "generalist"], ["critic", "--role", "critic"], ["stranger", "--tenant", "elsewhere"], ["admin", "--admin"]])
+		tokens[name] = runToken(["add", name, ...more]).stdout.trim().split("\n").pop();
+	return { ...tokens, base, child, port, url: `http://127.0.0.1:${port}`, said: () => said, stop: () => stop(child, base) };
+}
+
+async function stop(child, base) {
+	const ended = new Promise((r) => child.on("exit", r));
+	child.kill("SIGTERM");
+	await ended;
+	fs.rmSync(base, { recursive: true, force: true });
 }
 
 let count = 0;
@@ -50,6 +76,9 @@ export class HttpPlace {
 		const file = path.join(this.workspace, name);
 		fs.mkdirSync(path.dirname(file), { recursive: true });
 		fs.writeFileSync(file, content);
+		// The workspace may be a user's of its own.
+		const { uid, gid } = fs.statSync(this.workspace);
+		for (let p = file; p !== this.workspace; p = path.dirname(p)) fs.chownSync(p, uid, gid);
 	}
 
 	get(name) {

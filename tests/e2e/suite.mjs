@@ -21,7 +21,7 @@ export function eraSuite(era, Where = Place, over = "stdio") {
 		let place, door;
 		before(async () => {
 			place = await make();
-			fs.mkdirSync(path.join(place.base, "outside"));
+			fs.mkdirSync(path.join(place.base, "outside"), { recursive: true });
 			fs.writeFileSync(path.join(place.base, "outside/secret"), SECRET);
 			fs.mkdirSync(path.join(place.workspace, "a"));
 			door = await place[era]();
