@@ -44,7 +44,7 @@ void ask_free(struct ask *a)
 {
 	ask_leave(a);
 	active_leave(a);
-	upload_free(a);
+	ask_upload_free(a);
 	if (a->op == DOOR_CALL_RESULT && a->result)
 		a->result->waiters--;
 	if (ask_runs_call(a) && a->result && a->result->running == a)

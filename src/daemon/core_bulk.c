@@ -25,7 +25,7 @@ struct upload {
 	int64_t wait_ms;
 };
 
-void upload_free(struct ask *a)
+void ask_upload_free(struct ask *a)
 {
 	struct upload *u = a->upload;
 	if (!u)
@@ -63,7 +63,7 @@ static void complete(struct ask *a)
 	_cleanup_close_ int fd = take_fd(u->to);
 	_cleanup_(cleanup_json_decref) json_t *args = take_ptr(u->args);
 	int64_t size = u->got, wait_ms = u->wait_ms;
-	upload_free(a);
+	ask_upload_free(a);
 	ask_leave(a);
 	core_start_call(a, &a->core->bulk, args, fd, size, wait_ms);
 }

@@ -138,7 +138,7 @@ bool ask_runs_call(const struct ask *a);
 void core_download(struct ask *a, const struct door_request *q);
 void core_upload(struct ask *a, const struct door_request *q); /* takes q->body_fd */
 void core_upload_timed_out(struct ask *a);
-void upload_free(struct ask *a);
+void ask_upload_free(struct ask *a);
 
 /* --- core_results.c --------------------------------------------------------------------------- */
 
