@@ -18,7 +18,7 @@ static struct door_request question(struct mcp_post *p, enum door_op op)
 	d.op = op;
 	d.arguments = (struct str){NULL, 0};
 	if (!d.session.p)
-		d.session = STR("default");
+		d.session = STR(MCP_DEFAULT_SESSION);
 	return d;
 }
 
@@ -75,10 +75,37 @@ static void still_running(struct mcp_post *p, struct str json)
 		failed(p, &err);
 }
 
+static int call(struct mcp_post *p, struct err *err);
+
+/* Whether there was one already does not matter. */
+static void on_created(void *ctx, struct door_answer *answer _unused_)
+{
+	struct mcp_post *p = ctx;
+	struct err err;
+	p->a->asking = false;
+	if (call(p, &err) < 0)
+		failed(p, &err);
+}
+
+/* A client of /mcp has no other way to come by its session than by using it. */
+static bool create_default(struct mcp_post *p)
+{
+	struct err err;
+	struct door_request d = question(p, DOOR_SESSION_CREATE);
+	if (p->created || !p->tool || p->a->match.session.p)
+		return false;
+	p->created = true;
+	d.session = (struct str){NULL, 0};
+	d.arguments = STR("{\"id\":\"" MCP_DEFAULT_SESSION "\"}");
+	return submit(p, &d, on_created, NULL, &err) == 0;
+}
+
 static void on_answer(void *ctx, struct door_answer *answer)
 {
 	struct mcp_post *p = ctx;
 	p->a->asking = false;
+	if (answer->code == ERR_SESSION_NOT_FOUND && create_default(p))
+		return;
 	if (answer->code == ERR_UNAUTHENTICATED && !p->streaming) {
 		p->ended = true;
 		api_reply_answer(p->a, answer, 200);
@@ -100,19 +127,29 @@ static void on_progress(void *ctx, int64_t done, int64_t total)
 
 /* --- the port of an MCP connection ------------------------------------------------------------ */
 
+static int call(struct mcp_post *p, struct err *err)
+{
+	struct door_request d = question(p, DOOR_CALL);
+	d.tool = str_of(p->tool);
+	d.arguments = str_of(p->arguments);
+	d.wait_ms = p->progress && !p->task ? 0 : MCP_RUN_MS;
+	return submit(p, &d, on_answer, p->progress ? on_progress : NULL, err);
+}
+
 static int run(void *ctx, struct flight *f, const char *tool, const json_t *arguments,
 	bool progress, bool task, struct err *err)
 {
 	struct mcp_post *p = ctx;
-	_cleanup_free_ char *text = arguments ? json_dumps(arguments, JSON_COMPACT) : NULL;
-	struct door_request d = question(p, DOOR_CALL);
-	if (arguments && !text)
+	free(p->tool);
+	free(p->arguments);
+	p->tool = strdup(tool);
+	p->arguments = arguments ? json_dumps(arguments, JSON_COMPACT) : NULL;
+	if (!p->tool || (arguments && !p->arguments))
 		return err_oom(err);
-	d.tool = str_of(tool);
-	d.arguments = str_of(text);
-	d.wait_ms = progress && !task ? 0 : MCP_RUN_MS;
+	p->progress = progress;
+	p->task = task;
 	p->flight = f;
-	int r = submit(p, &d, on_answer, progress ? on_progress : NULL, err);
+	int r = call(p, err);
 	if (r < 0)
 		p->flight = NULL;
 	return r;

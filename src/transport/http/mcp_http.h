@@ -5,6 +5,8 @@
 #include "transport/http/api_impl.h"
 #include "transport/mcp/mcp.h"
 
+#define MCP_DEFAULT_SESSION "default"
+
 enum {
 	MCP_SESSION_ID_LEN = 32 + 1 + 32, /* nonce, dot, proof; hexadecimal */
 	MCP_ENDED_MAX = 1024,             /* ended sessions that are remembered */
@@ -28,6 +30,9 @@ struct mcp_post {
 
 	struct flight *flight; /* the one that waits for the door */
 	char call_id[MCP_CALL_ID_LEN + 1];
+	/* What was asked, until it is known that there is a session. */
+	char *tool, *arguments;
+	bool progress, task, created;
 	struct loop_source *alive, *tick; /* signs of life: of the stream, as progress */
 };
 

@@ -8,7 +8,8 @@
  *
  * Every POST has an MCP connection of its own (transport/mcp), settled on its era beforehand. In
  * the legacy era an id of a session shows that it was initialized; in the modern one headers repeat
- * what the message says. The workspace is that of /mcp/{session}, or `default`.
+ * what the message says. The session is that of /mcp/{session}, or `default`, which is created
+ * when it is used first.
  */
 #include "transport/http/mcp_http.h"
 
@@ -397,6 +398,8 @@ void mcp_post_free(struct mcp_post *p)
 	if (!p->modern)
 		p->call_id[0] = '\0';
 	mcp_free(p->m);
+	free(p->tool);
+	free(p->arguments);
 	if (p->has_msg)
 		rpc_message_done(&p->msg);
 	free(p);
