@@ -38,7 +38,8 @@ enum {
 	RIGHTS_READ = FS_READ_FILE | FS_READ_DIR,
 	RIGHTS_WRITE = FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG |
 		       FS_MAKE_SYM | FS_REFER | FS_TRUNCATE,
-	RIGHTS_NEVER = FS_MAKE_CHAR | FS_MAKE_SOCK | FS_MAKE_FIFO | FS_MAKE_BLOCK,
+	RIGHTS_SPECIAL = FS_MAKE_SOCK | FS_MAKE_FIFO,
+	RIGHTS_NEVER = FS_MAKE_CHAR | FS_MAKE_BLOCK,
 	RIGHTS_OF_FILES = FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV,
 	NET_BIND_TCP = 1 << 0,
 	NET_CONNECT_TCP = 1 << 1,
@@ -73,6 +74,10 @@ static uint64_t rights_of(unsigned allow)
 		fs |= FS_EXECUTE;
 	if (allow & LANDLOCK_ALLOW_DEVICES)
 		fs |= FS_IOCTL_DEV;
+	if (allow & LANDLOCK_ALLOW_SPECIAL)
+		fs |= RIGHTS_SPECIAL;
+	if (allow & LANDLOCK_ALLOW_LIST)
+		fs |= FS_READ_DIR;
 	return fs;
 }
 
@@ -81,7 +86,7 @@ static uint64_t handled_rights(const struct landlock_plan *plan)
 {
 	uint64_t fs = rights_of(plan->handle);
 	if (plan->handle & LANDLOCK_ALLOW_WRITE)
-		fs |= RIGHTS_NEVER;
+		fs |= RIGHTS_NEVER | RIGHTS_SPECIAL;
 	if (plan->abi < 2)
 		fs &= ~(uint64_t)FS_REFER;
 	if (plan->abi < 3)

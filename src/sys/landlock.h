@@ -22,7 +22,9 @@ enum landlock_access {
 	LANDLOCK_ALLOW_WRITE = 2, /* write, truncate, create and remove files, directories, links;
 				     rename within; never device nodes */
 	LANDLOCK_ALLOW_EXEC = 4,
-	LANDLOCK_ALLOW_DEVICES = 8, /* with WRITE: ioctl on device files */
+	LANDLOCK_ALLOW_DEVICES = 8,  /* with WRITE: ioctl on device files */
+	LANDLOCK_ALLOW_SPECIAL = 16, /* with WRITE: make sockets and FIFOs */
+	LANDLOCK_ALLOW_LIST = 32,    /* list directories, which READ includes */
 };
 
 struct landlock_rule {
@@ -33,8 +35,8 @@ struct landlock_rule {
 struct landlock_plan {
 	int abi; /* what to use, at most the kernel's; 0: nothing (and landlock_apply does nothing)
 		  */
-	unsigned handle; /* the kinds of access that are restricted: all four, or only some of them
-			  */
+	unsigned handle; /* the kinds of access that are restricted: all, or only some of them;
+			    WRITE covers SPECIAL */
 	bool no_network; /* ABI 4: refuse TCP bind and connect */
 	bool scoped;     /* ABI 6: no signals and no abstract sockets outside the domain */
 	const struct landlock_rule *rules;

@@ -59,7 +59,9 @@ static uint32_t action_of(const struct seccomp_row *row)
 	case SECCOMP_IF_EQ:
 	case SECCOMP_IF_NONE:
 	case SECCOMP_IF_ONLY:
-	case SECCOMP_IF_ALL: break;
+	case SECCOMP_IF_ALL:
+	case SECCOMP_IF_LISTED:
+	case SECCOMP_UNLESS_LISTED: break;
 	}
 	return SECCOMP_RET_ERRNO | ENOSYS;
 }
@@ -89,9 +91,28 @@ static void emit_condition(struct compiler *c, const struct seccomp_row *row)
 	emit_return(c, SECCOMP_RET_ALLOW);
 }
 
+/* One comparison a value, the one that hits jumps over the rest and over the other outcome. */
+static void emit_list(struct compiler *c, const struct seccomp_row *row)
+{
+	uint32_t hit = SECCOMP_RET_ALLOW, miss = SECCOMP_RET_ERRNO | EPERM;
+	if (row->act == SECCOMP_UNLESS_LISTED) {
+		hit = SECCOMP_RET_ERRNO | EPERM;
+		miss = SECCOMP_RET_ALLOW;
+	}
+	uint32_t off = (uint32_t)offsetof(struct seccomp_data, args) + 8u * row->arg;
+	emit(c, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, off));
+	for (unsigned i = 0; i < row->n_list; i++)
+		emit(c, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, row->list[i],
+				(uint8_t)(row->n_list - i), 0));
+	emit_return(c, miss);
+	emit_return(c, hit);
+}
+
 static void emit_leaf(struct compiler *c, const struct seccomp_row *row)
 {
-	if (conditional(row))
+	if (row->act >= SECCOMP_IF_LISTED)
+		emit_list(c, row);
+	else if (conditional(row))
 		emit_condition(c, row);
 	else
 		emit_return(c, action_of(row));
@@ -170,6 +191,10 @@ int seccomp_compile(
 {
 	if (n > SECCOMP_ROWS_MAX)
 		return err_set(err, ERR_LIMIT, "a filter has at most %d rows", SECCOMP_ROWS_MAX);
+	for (unsigned i = 0; i < n; i++)
+		if (rows[i].n_list > SECCOMP_LIST_MAX)
+			return err_set(
+				err, ERR_LIMIT, "a row lists at most %d values", SECCOMP_LIST_MAX);
 	struct compiler c = {.out = ret};
 	int r = make_runs(&c, rows, n, err);
 	if (r < 0)

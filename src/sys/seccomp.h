@@ -20,8 +20,9 @@
 #include <stdint.h>
 
 enum {
-	SECCOMP_ROWS_MAX = 256,
+	SECCOMP_ROWS_MAX = 384,
 	SECCOMP_PROGRAM_MAX = 2048,
+	SECCOMP_LIST_MAX = 16,
 	SECCOMP_KNOWN_MAX = 462, /* the newest number that is refused by name: mseal, Linux 6.10 */
 };
 
@@ -35,6 +36,10 @@ enum seccomp_do {
 	SECCOMP_IF_NONE, /* (arg & value) == 0 */
 	SECCOMP_IF_ONLY, /* (arg & ~value) == 0 */
 	SECCOMP_IF_ALL,  /* (arg & value) == value */
+	/* Allow when the low 32 bits of one argument, which are all that the kernel looks at in
+	 * the calls that these are for, are (not) among the row's `list`. */
+	SECCOMP_IF_LISTED,
+	SECCOMP_UNLESS_LISTED,
 };
 
 struct seccomp_row {
@@ -42,6 +47,8 @@ struct seccomp_row {
 	uint8_t act; /* enum seccomp_do */
 	uint8_t arg; /* 0..5, for the conditions */
 	uint64_t value;
+	const uint32_t *list; /* of `n_list` values, at most SECCOMP_LIST_MAX */
+	uint8_t n_list;
 };
 
 struct seccomp_program {

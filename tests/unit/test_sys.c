@@ -226,6 +226,13 @@ static uint32_t plain_reading(
 		case SECCOMP_IF_NONE: ok = (a & v) == 0; break;
 		case SECCOMP_IF_ONLY: ok = (a & ~v) == 0; break;
 		case SECCOMP_IF_ALL: ok = (a & v) == v; break;
+		case SECCOMP_IF_LISTED:
+		case SECCOMP_UNLESS_LISTED:
+			ok = rows[i].act == SECCOMP_UNLESS_LISTED;
+			for (unsigned k = 0; k < rows[i].n_list; k++)
+				if (rows[i].list[k] == (uint32_t)a)
+					ok = rows[i].act == SECCOMP_IF_LISTED;
+			break;
 		}
 		return ok ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM;
 	}
@@ -243,6 +250,9 @@ static void the_filter_says_what_its_table_says(void **state)
 {
 	(void)state;
 	static struct seccomp_program p;
+	static uint32_t lists[4][SECCOMP_LIST_MAX];
+	for (unsigned i = 0; i < ARRAY_LEN(lists) * SECCOMP_LIST_MAX; i++)
+		lists[i / SECCOMP_LIST_MAX][i % SECCOMP_LIST_MAX] = (uint32_t)rnd();
 	for (int round = 0; round < 60; round++) {
 		struct seccomp_row rows[SECCOMP_ROWS_MAX];
 		bool used[512] = {0};
@@ -254,8 +264,14 @@ static void the_filter_says_what_its_table_says(void **state)
 			while (used[nr]);
 			used[nr] = true;
 			uint64_t v = (uint64_t)rnd() << (rnd() % 33);
-			rows[i] = (struct seccomp_row){
-				nr, (uint8_t)(rnd() % 8), (uint8_t)(rnd() % 6), v};
+			rows[i] = (struct seccomp_row){.nr = nr,
+				.act = (uint8_t)(rnd() % 10),
+				.arg = (uint8_t)(rnd() % 6),
+				.value = v};
+			if (rows[i].act >= SECCOMP_IF_LISTED) {
+				rows[i].list = lists[rnd() % ARRAY_LEN(lists)];
+				rows[i].n_list = (uint8_t)(rnd() % (SECCOMP_LIST_MAX + 1));
+			}
 		}
 		assert_int_equal(seccomp_compile(rows, n, &p, &e), 0);
 		for (uint32_t nr = 0; nr < 600; nr++) {
@@ -267,7 +283,11 @@ static void the_filter_says_what_its_table_says(void **state)
 					d.args[a] = k == 0 ? 0 : ((uint64_t)rnd() << 32 | rnd());
 				for (unsigned i = 0; k == 3 && i < n; i++)
 					if (rows[i].nr == nr)
-						d.args[rows[i].arg] = rows[i].value;
+						d.args[rows[i].arg] =
+							rows[i].n_list
+								? rows[i].list[rnd() %
+									       rows[i].n_list]
+								: rows[i].value;
 				uint64_t args[6];
 				memcpy(args, d.args, sizeof(args));
 				assert_int_equal(run_filter(&p, &d),
