@@ -561,7 +561,7 @@ static bool target_climbs(const char *path, const char *target)
 	return false;
 }
 
-int view_symlink(struct view *v, const struct node *n, const char *target, struct err *err)
+static int make_link(struct view *v, const struct node *n, const char *target, struct err *err)
 {
 	int r;
 	struct entry *e;
@@ -572,8 +572,6 @@ int view_symlink(struct view *v, const struct node *n, const char *target, struc
 	if (!*target || strlen(target) >= LIMIT_PATH_BYTES)
 		return err_set(err, ERR_PATH_INVALID, "a link's target has 1 to %d bytes",
 			LIMIT_PATH_BYTES - 1);
-	if (*target == '/' || target_climbs(n->path, target))
-		return err_set(err, ERR_PATH_ESCAPE, "the link would lead outside the workspace");
 	if ((r = find_spot(v, n, &s, err)) < 0)
 		return r;
 	if (n->kind != NODE_ABSENT)
@@ -591,6 +589,19 @@ int view_symlink(struct view *v, const struct node *n, const char *target, struc
 	e->removal = NULL;
 	op_append(v, take_ptr(op));
 	return 0;
+}
+
+int view_symlink(struct view *v, const struct node *n, const char *target, struct err *err)
+{
+	if (*target == '/' || target_climbs(n->path, target))
+		return err_set(err, ERR_PATH_ESCAPE, "the link would lead outside the workspace");
+	return make_link(v, n, target, err);
+}
+
+int view_symlink_out(struct view *v, const struct node *n, const char *target, struct err *err)
+{
+	BUG_ON(*target != '/');
+	return make_link(v, n, target, err);
 }
 
 /* --- removing ------------------------------------------------------------------------------ */

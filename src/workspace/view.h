@@ -167,5 +167,9 @@ int view_chmod(struct view *v, const struct node *n, mode_t mode,
 	struct err *err) _must_check_; /* setuid, setgid and sticky: refused */
 int view_symlink(
 	struct view *v, const struct node *n, const char *target, struct err *err) _must_check_;
+/* The same for an absolute target outside of the workspace that the caller has judged; tools refuse
+ * to follow it nevertheless. */
+int view_symlink_out(
+	struct view *v, const struct node *n, const char *target, struct err *err) _must_check_;
 
 #endif
