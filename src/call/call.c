@@ -155,11 +155,13 @@ static int run_on(struct call *c)
 }
 
 /* A commit that lost a race against another writer is prepared anew on what is there now; a caller
- * who named the content that he expects (expected_hash) is told by the handler instead. */
+ * who named the content that he expects (expected_hash) is told by the handler instead, and a
+ * command is not run again by itself. */
 static bool worth_retrying(struct call *c, int r)
 {
-	return r == -ERR_CONFLICT && !c->tc.cancelled && !arg_get(c->tc.args, "expected_hash") &&
-	       c->retries++ < CALL_CONFLICT_RETRIES && call_clock_ms() < c->tc.deadline_ms;
+	return r == -ERR_CONFLICT && c->tc.tool->group != GROUP_EXECUTE && !c->tc.cancelled &&
+	       !arg_get(c->tc.args, "expected_hash") && c->retries++ < CALL_CONFLICT_RETRIES &&
+	       call_clock_ms() < c->tc.deadline_ms;
 }
 
 static void advance(struct call *c)
@@ -226,6 +228,12 @@ int call_start(
 	c->tc.content_fd = in->content_fd ? *in->content_fd : -1;
 	c->tc.content_size = in->content_size;
 	c->tc.file_fd = -1;
+	c->tc.output = in->output;
+	c->tc.output_ctx = in->output_ctx;
+	c->tc.input_fd = in->has_input ? in->input_fd : -1;
+	c->tc.agree = in->agree;
+	c->tc.agree_ctx = in->agree_ctx;
+	c->tc.follow_fd = -1;
 	c->tc.result = buf_init(CALL_RESULT_MAX);
 	c->tc.deadline_ms =
 		call_clock_ms() + (in->timeout_ms > 0 ? in->timeout_ms : CALL_TIMEOUT_MS);
@@ -248,6 +256,8 @@ bool call_pending(const struct call *c)
 
 int call_poll_fd(const struct call *c)
 {
+	if (c->pending && c->tc.follow_fd >= 0)
+		return c->tc.follow_fd;
 	return c->pending ? worker_poll_fd(c->tc.worker) : -1;
 }
 

@@ -14,6 +14,7 @@
 #include "session/session.h"
 
 struct tree;
+struct fence;
 
 /* What calls run with. Borrowed; outlives every call. */
 struct tool_env {
@@ -25,8 +26,11 @@ struct tool_env {
 	struct worker *(*worker_of)(
 		void *ctx, struct session *s, struct err *err); /* starts lazily */
 	void *worker_ctx;
-	int held_fd;          /* directory of held calls (0700), -1: calls cannot be held */
-	int64_t held_seconds; /* how long a held call waits */
+	struct fence *fence; /* where real commands run; NULL: nowhere */
+	int64_t scratch_bytes,
+		scratch_entries; /* what one command may write; 0: as the fence says */
+	int held_fd;             /* directory of held calls (0700), -1: calls cannot be held */
+	int64_t held_seconds;    /* how long a held call waits */
 	const char *gaps; /* what is weaker on this machine, said in every result; NULL: nothing */
 	/* limits and defaults of tools */
 	int64_t read_limit_bytes;
@@ -34,7 +38,8 @@ struct tool_env {
 	int64_t search_ms, search_bytes;
 };
 
-/* What a door knows of one call. Borrowed during call_start() only, except `progress_ctx`. */
+/* What a door knows of one call. Borrowed during call_start() only, except the
+ * contexts of callbacks and `input_fd`. */
 struct call_input {
 	const char *tool;
 	const json_t *arguments; /* NULL: none given */
@@ -48,6 +53,16 @@ struct call_input {
 	int64_t timeout_ms; /* 0: the default, 60 s */
 	void (*progress)(void *ctx, int64_t done, int64_t total);
 	void *progress_ctx;
+	/* What a command prints, as it comes (1: standard output, 2: standard error); NULL: only in
+	 * the result. */
+	void (*output)(void *ctx, int stream, const char *p, size_t n);
+	void *output_ctx;
+	bool has_input; /* a command whose call brings no input reads this descriptor */
+	int input_fd;
+	/* Asked once with the unified diff when a call is about to change something; false: nothing
+	 * is changed, as in a dry run. NULL: yes. */
+	bool (*agree)(void *ctx, struct str diff);
+	void *agree_ctx;
 };
 
 struct call;
@@ -59,7 +74,7 @@ struct call;
 int call_start(const struct tool_env *env, const struct call_input *in, struct call **ret,
 	struct err *err) _must_check_;
 
-bool call_pending(const struct call *c); /* waits for the worker */
+bool call_pending(const struct call *c); /* waits for the worker or a command */
 int call_poll_fd(const struct call *c);  /* readable when call_proceed() may get on */
 int64_t call_deadline_ms(
 	const struct call *c); /* CLOCK_MONOTONIC ms when call_proceed() must run at the latest */

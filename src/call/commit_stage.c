@@ -95,18 +95,15 @@ static bool is_dry_run(const struct tool_call *tc)
 enum { DIFF_MAX = 256 * 1024 };
 
 /* A dry run stops with the change set and its diff. */
-static int report_dry_run(struct publishable *p, struct err *err)
+static int report_dry_run(
+	struct publishable *p, const struct buf *diff, bool truncated, struct err *err)
 {
-	bool truncated = false;
 	struct tool_call *tc = p->tc;
-	_cleanup_buf_ struct buf diff = buf_init(DIFF_MAX + 4096);
-	int r = changeset_diff(p->set, &diff, DIFF_MAX, &truncated, err);
-	if (r < 0)
-		return r;
+	int r;
 	if (tc->tool->report && (r = tc->tool->report(tc, p->set, err)) < 0)
 		return r;
 	jw_bool(&tc->result, "dry_run", true);
-	jw_str(&tc->result, "diff", (struct str){buf_str(&diff), diff.len});
+	jw_str(&tc->result, "diff", (struct str){buf_str(diff), diff->len});
 	if (truncated)
 		jw_bool(&tc->result, "diff_truncated", true);
 	return 0;
@@ -145,13 +142,28 @@ static int publish(struct publishable *p, struct err *err)
 	return 0;
 }
 
+/* Stop with the diff, or go on when whoever asked agrees to it. */
+static int show_diff(struct publishable *p, bool dry_run, struct err *err)
+{
+	bool truncated = false;
+	_cleanup_buf_ struct buf diff = buf_init(DIFF_MAX + 4096);
+	int r = changeset_diff(p->set, &diff, DIFF_MAX, &truncated, err);
+	if (r < 0)
+		return r;
+	if (!dry_run && p->tc->agree(p->tc->agree_ctx, (struct str){buf_str(&diff), diff.len}))
+		return publish(p, err);
+	return report_dry_run(p, &diff, truncated, err);
+}
+
 int stage_commit(struct publishable *take, struct err *err)
 {
 	_cleanup_(cleanup_publishable_free) struct publishable *p = take;
 	if (!p->set)
 		return 0;
 	if (is_dry_run(p->tc))
-		return report_dry_run(p, err);
+		return show_diff(p, true, err);
+	if (changeset_count(p->set) > 0 && p->tc->agree)
+		return show_diff(p, false, err);
 	if (changeset_count(p->set) == 0)
 		return p->tc->tool->report ? p->tc->tool->report(p->tc, p->set, err) : 0;
 	return publish(p, err);

@@ -39,7 +39,7 @@ int contract_of(struct tool_call *tc, struct buf *out, struct sha256 *ret, struc
 		"tool", tc->tool->name, "arguments", tc->args, "principal", "id", tc->principal->id,
 		"tenant", tc->principal->tenant, "role", role_word(tc->principal->role), "session",
 		session_id(tc->session), "turn", tc->turn, "profile", tc->env->profile, "tier",
-		"native", "targets", targets_of(tc));
+		tc->tool->group == GROUP_EXECUTE ? "kernel" : "native", "targets", targets_of(tc));
 	if (!c)
 		return err_oom(err);
 	int r = json_canonical(c, out, err);

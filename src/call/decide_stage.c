@@ -24,7 +24,7 @@ void question_of(struct tool_call *tc, struct decide_target *asked, const struct
 		.targets = asked,
 		.n_targets = tc->n_targets,
 		.context = {.profile = tc->env->profile,
-			.tier = "native",
+			.tier = tc->tool->group == GROUP_EXECUTE ? "kernel" : "native",
 			.turn = tc->turn,
 			.arguments = tc->args,
 			.bytes = effects ? changeset_bytes_delta(effects) : -1,
@@ -107,5 +107,7 @@ int stage_run(struct allowed *a, struct err *err)
 	}
 	if (tc->job_running)
 		return resume_with_answer(tc, err);
+	if (tc->follow_fd >= 0)
+		return tc->tool->resume(tc, NULL, err);
 	return TOOL_DONE;
 }

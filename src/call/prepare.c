@@ -25,6 +25,7 @@ static int start_afresh(struct tool_call *tc, struct err *err)
 	if (tc->tool->done && tc->state)
 		tc->tool->done(tc);
 	free(take_ptr(tc->state));
+	tc->follow_fd = -1;
 	targets_clear(tc);
 	view_free(take_ptr(tc->view));
 	buf_clear(&tc->result);

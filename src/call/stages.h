@@ -42,6 +42,7 @@ struct tool_call {
 	unsigned n_targets, cap_targets;
 	struct worker *worker;
 	uint64_t job;
+	int follow_fd; /* -1: waits for no descriptor */
 	bool job_running, cancelled;
 	int64_t deadline_ms; /* CLOCK_MONOTONIC */
 	void *state;
@@ -53,6 +54,11 @@ struct tool_call {
 	const struct principal *principal;
 	void (*progress)(void *ctx, int64_t done, int64_t total);
 	void *progress_ctx;
+	void (*output)(void *ctx, int stream, const char *p, size_t n);
+	void *output_ctx;
+	int input_fd;
+	bool (*agree)(void *ctx, struct str diff);
+	void *agree_ctx;
 };
 
 struct prepared;

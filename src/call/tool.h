@@ -17,7 +17,7 @@ struct tool_env;
 struct session;
 
 /* What run() and resume() return beside errors. */
-enum tool_step { TOOL_DONE = 0, TOOL_PENDING = 1 /* waits for tool_call_job() */ };
+enum tool_step { TOOL_DONE = 0, TOOL_PENDING = 1 /* waits for tool_submit() or tool_follow() */ };
 
 struct tool {
 	const char *name, *title, *description;
@@ -32,7 +32,8 @@ struct tool {
 	 * tool_call_view(). */
 	int (*run)(struct tool_call *tc, struct err *err);
 	/* The submitted job has an answer, or `answer` is NULL and `err` says why not: return that,
-	 * or go on without. May submit the next job. NULL when the tool never waits. */
+	 * or go on without. May submit the next job. Of a tool that follows a descriptor: `answer`
+	 * is NULL, and there may be nothing new. NULL when the tool never waits. */
 	int (*resume)(struct tool_call *tc, struct worker_answer *answer, struct err *err);
 	/* Members of the result that follow from the finished change set (also of a dry run). NULL
 	 * when there are none. */
@@ -65,6 +66,15 @@ struct worker *tool_worker(
 
 /* Hand a job to the worker; run() or resume() then returns TOOL_PENDING. One at a time. */
 int tool_submit(struct tool_call *tc, const struct worker_job *job, struct err *err) _must_check_;
+
+/* Wait for a descriptor (borrowed) to become readable instead of a job; -1: no longer. */
+void tool_follow(struct tool_call *tc, int fd);
+/* The handler keeps a time limit of its own, which ends in `ms` from now: the call's lies behind.
+ */
+void tool_allow_time(struct tool_call *tc, int64_t ms);
+/* Hand on what a command prints, and the descriptor that its input comes from (-1: none). */
+void tool_output(struct tool_call *tc, int stream, const char *p, size_t n);
+int tool_input_fd(const struct tool_call *tc);
 
 /* The result object under construction: the inside of a JSON object, written by json_write
  * (codec/json_write.h). Members must be those of tool->result. */

@@ -155,6 +155,30 @@ int tool_submit(struct tool_call *tc, const struct worker_job *job, struct err *
 	return r;
 }
 
+void tool_follow(struct tool_call *tc, int fd)
+{
+	tc->follow_fd = fd;
+}
+
+/* Time to end the command and to tell its changes comes on top. */
+enum { AFTER_TIMEOUT_MS = 60 * 1000 };
+
+void tool_allow_time(struct tool_call *tc, int64_t ms)
+{
+	tc->deadline_ms = MAX(tc->deadline_ms, call_clock_ms() + ms + AFTER_TIMEOUT_MS);
+}
+
+void tool_output(struct tool_call *tc, int stream, const char *p, size_t n)
+{
+	if (tc->output)
+		tc->output(tc->output_ctx, stream, p, n);
+}
+
+int tool_input_fd(const struct tool_call *tc)
+{
+	return tc->input_fd;
+}
+
 int64_t call_clock_ms(void)
 {
 	struct timespec now;

@@ -1,9 +1,9 @@
 /*
  * The command line: one table of verbs (verbs.def), one function a verb.
  *
- * A verb returns 0 or an error; main() says errors on standard error, what was wrong and what would
- * be right, and turns them into the exit status of err.def. Results go to standard output and
- * nothing else does.
+ * A verb returns 0 or an error, or the exit status of a command that it ran; main() says errors on
+ * standard error, what was wrong and what would be right, and turns them into the exit status of
+ * err.def. Results go to standard output and nothing else does.
  */
 #ifndef CLOISTER_CLI_CLI_H
 #define CLOISTER_CLI_CLI_H
@@ -52,6 +52,12 @@ int cli_parse(struct cli *c, const struct option *own, int argc, char **argv, st
  */
 int cli_call(struct cli *c, const char *tool, const json_t *arguments, show_fn show,
 	struct err *err) _must_check_;
+
+/* The same for real commands: `in` brings the tool, its arguments and the callbacks; the rest is
+ * filled in. *ret_result is owned by the caller. */
+struct call_input;
+int cli_command(
+	struct cli *c, struct call_input *in, json_t **ret_result, struct err *err) _must_check_;
 
 /* Options of the configuration table, for option_other_fn; ctx is the struct cli. */
 int take_setting(void *ctx, const char *const *args, unsigned *ret_taken, struct err *err);

@@ -126,5 +126,6 @@ int main(int argc, char **argv)
 	 * then: without it names could be chosen to collide. */
 	if (getrandom(&seed, sizeof(seed), 0) == (ssize_t)sizeof(seed))
 		json_object_seed(seed);
-	return run(argc, argv, &err) < 0 ? complain(&err) : 0;
+	int r = run(argc, argv, &err);
+	return r < 0 ? complain(&err) : r;
 }

@@ -4,6 +4,7 @@
 #include "codec/config_file.h"
 #include "daemon/core_files.h"
 #include "daemon/rights_core.h"
+#include "daemon/sandbox_start.h"
 #include "daemon/tree.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@ struct setup {
 	struct core_files files;
 	int workspace_fd;
 	struct tree *tree;
+	struct sandbox *sandbox; /* NULL: no command runs here */
 	struct session *session; /* held, so that its workspace stays open */
 	struct worker *worker;
 	char *workspace_path; /* absolute; NULL: a managed session */
@@ -38,6 +40,16 @@ static int start_tree(struct setup *s, struct err *err)
 {
 	struct tree_options o = {.single_user = s->cli->single_user};
 	return tree_start(&o, &s->tree, err);
+}
+
+/* What a command may write is the session's whole quota, and as much again for what it does not
+ * keep. */
+static int start_sandbox(struct setup *s, struct err *err)
+{
+	const struct config *set = &s->cli->config;
+	struct sandbox_options o = {.most = {.scratch_bytes = 2 * set->quota_bytes,
+					    .scratch_entries = 2 * set->quota_entries}};
+	return sandbox_start(&o, &s->sandbox, err);
 }
 
 static int open_workspace_dir(struct setup *s, const char *dir, struct err *err)
@@ -111,6 +123,7 @@ static int make_env(struct setup *s, struct err *err)
 	core_files_env(&s->files, &s->cli->config, &s->env);
 	s->env.worker_of = worker_of;
 	s->env.worker_ctx = s;
+	s->env.fence = s->sandbox ? sandbox_fence(s->sandbox) : NULL;
 	s->env.gaps = tree_gaps(s->tree);
 	return make_principal(s, err);
 }
@@ -128,7 +141,8 @@ static int restrict_self(struct setup *s, struct err *err)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static int set_up_calls(struct setup *s, const struct cli *c, struct err *err)
+static int set_up_calls(
+	struct setup *s, const struct cli *c, enum setup_for what, struct err *err)
 {
 	int r;
 	if (!c->session && !c->workspace) {
@@ -138,7 +152,8 @@ static int set_up_calls(struct setup *s, const struct cli *c, struct err *err)
 	if (c->session && c->workspace)
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "--session and --workspace exclude each other");
-	if ((r = start_tree(s, err)) < 0)
+	if ((r = start_tree(s, err)) < 0 ||
+		(what == SETUP_COMMANDS && (r = start_sandbox(s, err)) < 0))
 		return r;
 	if (c->workspace && (r = open_workspace_dir(s, c->workspace, err)) < 0)
 		return r;
@@ -160,8 +175,8 @@ int setup_new(struct cli *c, enum setup_for what, struct setup **ret, struct err
 		(struct core_files){.state_fd = -1, .base_fd = -1, .held_fd = -1, .shared_fd = -1};
 	if ((r = setup_config(c, err)) < 0)
 		return r;
-	if (what == SETUP_CALLS)
-		r = set_up_calls(s, c, err);
+	if (what != SETUP_REGISTRY)
+		r = set_up_calls(s, c, what, err);
 	else
 		r = open_files(s, err);
 	if (r == 0)
@@ -177,6 +192,7 @@ void setup_free(struct setup *s)
 	if (s->session)
 		session_release(s->session);
 	core_files_done(&s->files);
+	sandbox_free(s->sandbox);
 	tree_free(s->tree);
 	cleanup_close(&s->workspace_fd);
 	free(s->workspace_path);

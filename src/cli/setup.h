@@ -14,6 +14,7 @@
 enum setup_for {
 	SETUP_REGISTRY, /* only sessions: no tree, no session, no restriction */
 	SETUP_CALLS,    /* calls in the session that --session or --workspace names */
+	SETUP_COMMANDS, /* the same, and real commands among them */
 };
 
 struct setup;

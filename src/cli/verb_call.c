@@ -33,7 +33,8 @@ int cli_call(struct cli *c, const char *tool, const json_t *arguments, show_fn h
 {
 	_cleanup_(cleanup_setup_free) struct setup *s = NULL;
 	_cleanup_(cleanup_call_free) struct call *call = NULL;
-	int r = setup_new(c, SETUP_CALLS, &s, err);
+	bool runs = strcmp(tool, "shell_run") == 0;
+	int r = setup_new(c, runs ? SETUP_COMMANDS : SETUP_CALLS, &s, err);
 	if (r < 0)
 		return r;
 	struct call_input in = {.tool = tool,
@@ -45,6 +46,28 @@ int cli_call(struct cli *c, const char *tool, const json_t *arguments, show_fn h
 		return r;
 	call_wait(call);
 	return show(c, call, how, err);
+}
+
+int cli_command(struct cli *c, struct call_input *in, json_t **ret_result, struct err *err)
+{
+	_cleanup_(cleanup_setup_free) struct setup *s = NULL;
+	_cleanup_(cleanup_call_free) struct call *call = NULL;
+	int r = setup_new(c, SETUP_COMMANDS, &s, err);
+	if (r < 0)
+		return r;
+	in->session_id = setup_session(s);
+	in->principal = setup_principal(s);
+	in->turn = setup_turn(s);
+	if ((r = call_start(setup_env(s), in, &call, err)) < 0)
+		return r;
+	call_wait(call);
+	if (call_code(call) != ERR_OK) {
+		*err = *call_err(call);
+		return -err->code;
+	}
+	struct str text = call_result(call);
+	r = json_parse(text, text.n, ret_result, err);
+	return r < 0 ? err_wrap(err, "reading the result") : 0;
 }
 
 /* --json is the arguments here, and --dry-run an argument that writing tools take. */

@@ -22,7 +22,7 @@ int verb_mcp(struct cli *c, const struct verb *v _unused_, int argc, char **argv
 			err, ERR_INVALID_ARGUMENT, "mcp takes no argument like '%.64s'", a.v[0]);
 	if ((r = mcp_output_open(STDOUT_FILENO, &out, err)) < 0)
 		return r;
-	r = setup_new(c, SETUP_CALLS, &s, err);
+	r = setup_new(c, SETUP_COMMANDS, &s, err);
 	if (r == 0) {
 		struct mcp_options o = {.env = setup_env(s),
 			.session_id = setup_session(s),

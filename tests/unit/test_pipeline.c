@@ -29,6 +29,7 @@ static const struct {
 	{"workspace_diff", "{}", false},
 	{"checkpoint_create", "{\"label\":\"c\"}", false},
 	{"checkpoint_restore", "{\"label\":\"c\"}", false},
+	{"shell_run", "{\"command\":\"echo x > made\"}", false},
 };
 
 static struct fixture *fixture_with(const struct decider *d, int64_t held_seconds)
