@@ -426,6 +426,86 @@ static void sizes_are_limited_by_name(void **state)
 	assert_null(p);
 }
 
+static void expect_limit(int code, const struct cedar_error *err, const char *name)
+{
+	assert_int_equal(code, CEDAR_E_LIMIT);
+	if (!strstr(err->text, name))
+		fail_msg("%s: %s", name, err->text);
+}
+
+static void parts_of_a_policy_are_limited_by_name(void **state)
+{
+	static const char rest[] = "permit(principal,action,resource)";
+	struct cedar_error err;
+	char prefix[300], *text;
+	cedar_builder *b = cedar_builder_new(NULL);
+	(void)state;
+	text = repeated("", "@a ", 65, rest, "", ";");
+	expect_limit(parse_code(text, &err), &err, "annotations of a policy (64)");
+	free(text);
+	text = repeated(rest, " when { true }", 1024, "", "", ";");
+	assert_int_equal(parse_code(text, &err), 0);
+	free(text);
+	text = repeated(rest, " when { true }", 1025, "", "", ";");
+	expect_limit(parse_code(text, &err), &err, "conditions of a policy (1024)");
+	free(text);
+	memset(prefix, 'p', sizeof(prefix) - 1);
+	prefix[sizeof(prefix) - 1] = '\0';
+	text = repeated(rest, "", 0, "", "", ";");
+	expect_limit(cedar_builder_add_text(b, prefix, CEDAR_IDS_COUNT, text, strlen(text), &err),
+		&err, "bytes of a policy id (255)");
+	free(text);
+	cedar_builder_free(b);
+}
+
+/* Everything that JSON is read to has the limits of text. */
+static void json_is_limited_by_name(void **state)
+{
+	static const char set[] = "{\"staticPolicies\":{}}", data[] = "[]",
+			  request[] = "{\"principal\":\"U::\\\"a\\\"\"}";
+	struct cedar_limits small = cedar_limits_default();
+	struct cedar_error err;
+	cedar_policies *p;
+	cedar_entities *e;
+	cedar_request *q;
+	char *text;
+	(void)state;
+	small.text_bytes = 1;
+	expect_limit(cedar_policies_from_json(set, strlen(set), &small, &p, &err), &err,
+		"text_bytes (1)");
+	expect_limit(cedar_entities_from_json(data, strlen(data), &small, &e, &err), &err,
+		"text_bytes (1)");
+	expect_limit(cedar_request_from_json(request, strlen(request), &small, &q, &err), &err,
+		"text_bytes (1)");
+	text = repeated("[{\"uid\":{\"type\":\"U\",\"id\":\"a\"},\"parents\":[],\"attrs\":{\"a\":",
+		"[", 1000, "", "]", "}}]");
+	expect_limit(
+		cedar_entities_from_json(text, strlen(text), NULL, &e, &err), &err, "json_depth (");
+	small = cedar_limits_default();
+	small.memory_bytes = 100;
+	expect_limit(cedar_request_from_json(request, strlen(request), &small, &q, &err), &err,
+		"memory_bytes (100)");
+	free(text);
+	text = repeated(
+		"{\"staticPolicies\":{\"p\":{\"effect\":\"permit\",\"principal\":{\"op\":\"All\"},"
+		"\"action\":{\"op\":\"All\"},\"resource\":{\"op\":\"All\"},\"conditions\":[{"
+		"\"kind\":\"when\",\"body\":",
+		"{\"!\":{\"arg\":", 3000, "{\"Value\":true}", "}}", "}]}}}");
+	expect_limit(
+		cedar_policies_from_json(text, strlen(text), NULL, &p, &err), &err, "height (");
+	free(text);
+}
+
+static void output_is_limited_by_name(void **state)
+{
+	struct ced_out full = {.length = CED_OUT_MAX - 1};
+	struct cedar_text text;
+	struct cedar_error err;
+	(void)state;
+	ced_out_text(&full, "ab");
+	expect_limit(ced_out_take(&full, &text, &err), &err, "output bytes (268435456)");
+}
+
 static void scratch_is_limited_and_the_policy_fails(void **state)
 {
 	struct cedar_limits small = cedar_limits_default();
@@ -935,6 +1015,9 @@ int main(void)
 		cmocka_unit_test(errors_say_where_and_what),
 		cmocka_unit_test(depth_is_limited_by_name),
 		cmocka_unit_test(sizes_are_limited_by_name),
+		cmocka_unit_test(parts_of_a_policy_are_limited_by_name),
+		cmocka_unit_test(json_is_limited_by_name),
+		cmocka_unit_test(output_is_limited_by_name),
 		cmocka_unit_test(scratch_is_limited_and_the_policy_fails),
 		cmocka_unit_test(entities_that_are_none),
 		cmocka_unit_test(equal_entities_merge_and_escapes_are_exact),

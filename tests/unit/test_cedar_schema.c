@@ -467,6 +467,27 @@ static void a_schema_that_is_too_long_or_too_large_is_refused_by_name(void **sta
 	free(text);
 }
 
+static void parts_of_a_schema_are_limited_by_name(void **state)
+{
+	struct text notes = {0}, names = {0};
+	struct cedar_error err;
+
+	(void)state;
+	for (int i = 0; i < 257; i++)
+		add(&notes, "@a%d ", i);
+	add(&notes, "entity A;");
+	assert_int_equal(try_schema(cedar_schema_from_text, notes.p, NULL, &err), CEDAR_E_LIMIT);
+	assert_non_null(strstr(err.text, "annotations (256)"));
+	add(&names, "entity A enum [\"a\"");
+	for (int i = 0; i < 500000; i++)
+		add(&names, ",\"a\"");
+	add(&names, "];");
+	assert_int_equal(try_schema(cedar_schema_from_text, names.p, NULL, &err), CEDAR_E_LIMIT);
+	assert_non_null(strstr(err.text, "schema_items (500000)"));
+	free(notes.p);
+	free(names.p);
+}
+
 static void too_many_types_and_actions_are_refused_by_number(void **state)
 {
 	struct text types = {0}, actions = {0};
@@ -645,6 +666,7 @@ int main(void)
 		cmocka_unit_test(common_types_that_share_cost_no_more_than_they_are_long),
 		cmocka_unit_test(a_chain_of_common_types_ends_at_the_depth_of_types),
 		cmocka_unit_test(a_schema_that_is_too_long_or_too_large_is_refused_by_name),
+		cmocka_unit_test(parts_of_a_schema_are_limited_by_name),
 		cmocka_unit_test(too_many_types_and_actions_are_refused_by_number),
 		cmocka_unit_test(a_deep_hierarchy_is_closed_in_reasonable_time),
 		cmocka_unit_test(both_notations_say_the_same),

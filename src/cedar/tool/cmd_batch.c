@@ -20,7 +20,7 @@
 #include "cedar/out.h"
 #include "tool.h"
 
-enum { LINE_DEPTH = 300 };
+enum { LINE_DEPTH = 300, LINE_MAX_BYTES = 64 << 20 };
 
 struct batch {
 	const char *line;
@@ -261,22 +261,72 @@ static int answer_line(struct batch *b, const char *line, size_t n)
 	return print_text(&text);
 }
 
+struct line {
+	char *p;
+	size_t n, room;
+};
+
+static bool line_grow(struct line *l)
+{
+	size_t room = l->room ? l->room * 2 : 4096;
+	char *p = l->room < LINE_MAX_BYTES ? realloc(l->p, room) : NULL;
+
+	if (!p)
+		return false;
+	l->p = p;
+	l->room = room;
+	return true;
+}
+
+/* A line without its end: 1, 0 at the end of the input, TOO_LONG or NO_MEMORY with the rest of it
+ * skipped. */
+enum { TOO_LONG = -1, NO_MEMORY = -2 };
+
+static int read_line(struct line *l)
+{
+	int c, r = 1;
+
+	l->n = 0;
+	while ((c = getc_unlocked(stdin)) != EOF && c != '\n') {
+		if (r < 0)
+			continue;
+		if (l->n == l->room && !line_grow(l))
+			r = l->room >= LINE_MAX_BYTES ? TOO_LONG : NO_MEMORY;
+		else
+			l->p[l->n++] = (char)c;
+	}
+	return c == EOF && l->n == 0 ? 0 : r;
+}
+
+static int answer_long_line(struct batch *b)
+{
+	struct cedar_text text;
+
+	(void)ced_fail_limit(&b->err, (struct ced_pos){0}, "line_bytes", LINE_MAX_BYTES);
+	put_error(b);
+	if (ced_out_take(&b->out, &text, &b->err) < 0)
+		return TOOL_FAILURE;
+	b->out = (struct ced_out){0};
+	return print_text(&text);
+}
+
 /* Every line is answered before the next is read, so that a program can talk to this one. */
 static int run(struct batch *b)
 {
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t n;
-	int r = TOOL_OK;
+	struct line line = {0};
+	int r = TOOL_OK, got;
 
-	while (r == TOOL_OK && (n = getline(&line, &room, stdin)) > 0) {
-		if (line[n - 1] == '\n')
-			n--;
-		r = answer_line(b, line, (size_t)n);
+	while (r == TOOL_OK && (got = read_line(&line)) != 0) {
+		if (got == NO_MEMORY) {
+			diag_say("error", "out of memory");
+			r = TOOL_FAILURE;
+			break;
+		}
+		r = got == TOO_LONG ? answer_long_line(b) : answer_line(b, line.p, line.n);
 		if (fflush(stdout) != 0)
 			r = TOOL_FAILURE;
 	}
-	free(line);
+	free(line.p);
 	return r;
 }
 
