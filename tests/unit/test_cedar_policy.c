@@ -461,8 +461,11 @@ static void parts_of_a_policy_are_limited_by_name(void **state)
 /* Everything that JSON is read to has the limits of text. */
 static void json_is_limited_by_name(void **state)
 {
-	static const char set[] = "{\"staticPolicies\":{}}", data[] = "[]",
-			  request[] = "{\"principal\":\"U::\\\"a\\\"\"}";
+	static const char
+		set[] = "{\"staticPolicies\":{}}",
+		data[] = "[]",
+		request[] = "{\"principal\":\"U::\\\"a\\\"\",\"action\":\"Action::\\\"a\\\"\","
+			    "\"resource\":\"U::\\\"a\\\"\",\"context\":{}}";
 	struct cedar_limits small = cedar_limits_default();
 	struct cedar_error err;
 	cedar_policies *p;
