@@ -17,6 +17,19 @@ void stream_put(void *ctx _unused_, int stream, const char *p, size_t n)
 	}
 }
 
+static void say_held_back(const json_t *result)
+{
+	json_int_t n = json_integer_value(json_object_get(result, "held_back"));
+	const char *first = json_string_value(json_object_get(result, "held_back_first"));
+	_cleanup_buf_ struct buf shown = buf_init(4096);
+	if (n == 0)
+		return;
+	text_show(&shown, str_of(first ? first : ""), false);
+	(void)fprintf(stderr,
+		"cloister: held back, since git would execute it outside of the fence: %s%s\n",
+		buf_str(&shown), n > 1 ? " and others" : "");
+}
+
 int stream_run(struct cli *c, struct call_input *in, show_fn show, struct err *err)
 {
 	_cleanup_(cleanup_json_decref) json_t *result = NULL;
@@ -34,5 +47,6 @@ int stream_run(struct cli *c, struct call_input *in, show_fn show, struct err *e
 	if (json_is_true(json_object_get(result, "timed_out")))
 		(void)fprintf(stderr, "cloister: the command was ended for its time; nothing is "
 				      "changed\n");
+	say_held_back(result);
 	return (int)json_integer_value(json_object_get(result, "exit_code")) & 255;
 }

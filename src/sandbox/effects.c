@@ -1,6 +1,7 @@
 /* Upper layer to view: see effects.h. */
 #include "sandbox/effects.h"
 
+#include "sandbox/gitguard.h"
 #include "sys/fs.h"
 
 #include <errno.h>
@@ -10,7 +11,8 @@
 
 enum { COMPARE_CHUNK = 64 * 1024 };
 
-/* A directory gets a mode that its owner could not work in only when everything is in it. */
+/* What is done when everything has been taken: a directory gets a mode that its owner could not
+ * work in; a path is looked at again with what is around it (`mode` is then a length). */
 struct late_mode {
 	struct late_mode *next;
 	mode_t mode;
@@ -21,8 +23,9 @@ struct effects {
 	struct view *view;
 	struct timespec since;
 	struct late_mode *late; /* the newest first, so inner directories before outer ones */
-	unsigned left_out, n_late;
-	char first_left_out[256];
+	struct late_mode *bare; /* paths that must not come into a repository without a `.git` */
+	unsigned left_out, n_late, held_back;
+	char first_left_out[256], first_held_back[256];
 	char *a, *b; /* COMPARE_CHUNK bytes each; owned */
 };
 
@@ -41,15 +44,21 @@ int effects_new(struct view *v, const struct timespec *since, struct effects **r
 	return 0;
 }
 
+static void free_list(struct late_mode *l)
+{
+	while (l) {
+		struct late_mode *next = l->next;
+		free(l);
+		l = next;
+	}
+}
+
 void effects_free(struct effects *e)
 {
 	if (!e)
 		return;
-	while (e->late) {
-		struct late_mode *l = e->late;
-		e->late = l->next;
-		free(l);
-	}
+	free_list(e->late);
+	free_list(e->bare);
 	free(e->a);
 	free(e->b);
 	free(e);
@@ -112,7 +121,8 @@ static int set_mode(struct effects *e, struct str path, mode_t mode, struct err 
 	return view_chmod(e->view, &n, mode, err);
 }
 
-static int mode_later(struct effects *e, struct str path, mode_t mode, struct err *err)
+static int remember(
+	struct effects *e, struct late_mode **list, struct str path, mode_t mode, struct err *err)
 {
 	if (e->n_late == LIMIT_CHANGES)
 		return err_set(err, ERR_LIMIT, "more than %d changes", LIMIT_CHANGES);
@@ -122,15 +132,189 @@ static int mode_later(struct effects *e, struct str path, mode_t mode, struct er
 	l->mode = mode;
 	memcpy(l->path, path.p, path.n);
 	l->path[path.n] = '\0';
-	l->next = e->late;
-	e->late = l;
+	l->next = *list;
+	*list = l;
 	e->n_late++;
 	return 0;
+}
+
+/* --- what git would execute ------------------------------------------------------------------- */
+
+enum { GIT_FILE_MAX = 256 * 1024 };
+
+/* A small file whole; false when it is larger or cannot be read. */
+static bool read_small(int fd, struct buf *out)
+{
+	char *to = buf_room(out, GIT_FILE_MAX + 1);
+	ssize_t n = to ? fs_read(fd, to, GIT_FILE_MAX + 1, 0) : -1;
+	if (n < 0 || n > GIT_FILE_MAX)
+		return false;
+	buf_grew(out, (size_t)n);
+	return true;
+}
+
+static struct str str_of_buf(const struct buf *b)
+{
+	return (struct str){buf_str(b), b->len};
+}
+
+/* What a configuration is now against what it was. */
+static bool config_passes(struct effects *e, struct str path, int fd)
+{
+	struct err err;
+	_cleanup_buf_ struct buf now = buf_init(2 * GIT_FILE_MAX), was = buf_init(2 * GIT_FILE_MAX);
+	_cleanup_node_ struct node n = {.fd = -1};
+	_cleanup_close_ int old = -1;
+	if (find(e, path, &n, &err) == 0 && n.kind == NODE_FILE &&
+		(view_open(e->view, &n, &old, &err) < 0 || !read_small(old, &was)))
+		return false;
+	return read_small(fd, &now) && git_config_harmless(str_of_buf(&was), str_of_buf(&now));
+}
+
+static bool pointer_passes(struct str path, int fd)
+{
+	_cleanup_buf_ struct buf now = buf_init(2 * GIT_FILE_MAX);
+	return read_small(fd, &now) && git_pointer_inside(path, str_of_buf(&now));
+}
+
+/* Is there something of this name in the directory that is the first `n` bytes of a path? */
+static bool has_name(struct effects *e, const char *path, size_t n, const char *name)
+{
+	struct err err;
+	char full[LIMIT_PATH_BYTES + 16];
+	_cleanup_node_ struct node found = {.fd = -1};
+	(void)snprintf(full, sizeof(full), "%.*s%s%s", (int)n, path, n ? "/" : "", name);
+	return find(e, str_of(full), &found, &err) == 0 && found.kind != NODE_ABSENT;
+}
+
+static int open_below(struct effects *e, const char *path, size_t n, const char *name, int *ret)
+{
+	struct err err;
+	char full[LIMIT_PATH_BYTES + 16];
+	_cleanup_node_ struct node found = {.fd = -1};
+	(void)snprintf(full, sizeof(full), "%.*s%s%s", (int)n, path, n ? "/" : "", name);
+	if (find(e, str_of(full), &found, &err) < 0)
+		return -1;
+	if (found.kind == NODE_ABSENT)
+		return 0;
+	return found.kind == NODE_FILE && view_open(e->view, &found, ret, &err) == 0 ? 1 : -1;
+}
+
+static bool whole_config_passes(struct effects *e, const char *path, size_t n, const char *name)
+{
+	_cleanup_close_ int fd = -1;
+	_cleanup_buf_ struct buf now = buf_init(2 * GIT_FILE_MAX);
+	int r = open_below(e, path, n, name, &fd);
+	return r == 0 || (r == 1 && read_small(fd, &now) &&
+				 git_config_harmless((struct str){"", 0}, str_of_buf(&now)));
+}
+
+static bool hooks_pass(struct effects *e, const char *path, size_t n)
+{
+	struct err err;
+	struct dir_entry entry;
+	char full[LIMIT_PATH_BYTES + 16];
+	_cleanup_node_ struct node dir = {.fd = -1};
+	_cleanup_(cleanup_view_closedir) struct view_dir *d = NULL;
+	(void)snprintf(full, sizeof(full), "%.*s%shooks", (int)n, path, n ? "/" : "");
+	if (find(e, str_of(full), &dir, &err) < 0)
+		return false;
+	if (dir.kind == NODE_ABSENT)
+		return true;
+	if (dir.kind != NODE_DIR || view_opendir(e->view, &dir, &d, &err) < 0)
+		return false;
+	int r;
+	while ((r = view_readdir(d, &entry, &err)) == 1)
+		if (!git_hook_sample(str_of(entry.name)))
+			return false;
+	return r == 0;
+}
+
+/* A directory that has just become a repository must hold nothing that git would execute, also not
+ * what lay there before. */
+static bool new_repository_passes(struct effects *e, const char *path, size_t n)
+{
+	return whole_config_passes(e, path, n, "config") &&
+	       whole_config_passes(e, path, n, "config.worktree") && hooks_pass(e, path, n);
+}
+
+/* Everything has been taken: now it shows whether a directory has become a repository. */
+static int check_bare(struct effects *e, const struct late_mode *l, struct err *err)
+{
+	size_t n = (size_t)l->mode;
+	if (!has_name(e, l->path, n, "HEAD") ||
+		!(has_name(e, l->path, n, "objects") || has_name(e, l->path, n, "commondir")))
+		return 0;
+	size_t unused;
+	if (git_part_of(str_of(l->path), &unused) == GIT_BARE_MARK &&
+		new_repository_passes(e, l->path, n))
+		return 0;
+	_cleanup_buf_ struct buf name = buf_init(4 * LIMIT_PATH_BYTES);
+	name_escape(&name, str_of(l->path));
+	return err_set(err, ERR_DENIED,
+		"/workspace/%.200s would be executed by git in a repository without a .git",
+		buf_str(&name));
+}
+
+static bool is_new(struct effects *e, struct str path)
+{
+	struct err err;
+	_cleanup_node_ struct node n = {.fd = -1};
+	return find(e, path, &n, &err) < 0 || n.kind == NODE_ABSENT || n.kind == NODE_LINK;
+}
+
+/* 1: may be taken; 0: is held back. */
+static int judge(struct effects *e, const struct fence_entry *entry, int fd, struct err *err)
+{
+	size_t repository;
+	bool file = entry->kind == FENCE_FILE;
+	if (entry->kind == FENCE_WHITEOUT || entry->kind == FENCE_REFUSED)
+		return 1;
+	switch (git_part_of(entry->path, &repository)) {
+	case GIT_NOTHING: return 1;
+	case GIT_NEVER: return entry->kind == FENCE_DIR;
+	case GIT_CONFIG:
+		return entry->kind == FENCE_DIR || (file && config_passes(e, entry->path, fd));
+	case GIT_POINTER:
+		return entry->kind == FENCE_DIR || (file && pointer_passes(entry->path, fd));
+	case GIT_DIR: return entry->kind == FENCE_DIR || (file && pointer_passes(entry->path, fd));
+	case GIT_BARE_CONFIG:
+		if (file && config_passes(e, entry->path, fd))
+			return 1;
+		break;
+	case GIT_BARE_MARK:
+		if (!is_new(e, entry->path))
+			return 1;
+		break;
+	case GIT_BARE_HOOK:
+		if (entry->kind == FENCE_DIR)
+			return 1;
+		break;
+	}
+	int r = remember(e, &e->bare, entry->path, (mode_t)repository, err);
+	return r < 0 ? r : 1;
+}
+
+static void hold_back(struct effects *e, struct str path)
+{
+	_cleanup_buf_ struct buf name = buf_init(4 * LIMIT_PATH_BYTES);
+	name_escape(&name, path);
+	if (e->held_back++ == 0)
+		(void)snprintf(e->first_held_back, sizeof(e->first_held_back), "/workspace/%.200s",
+			buf_str(&name));
+}
+
+unsigned effects_held_back(const struct effects *e, const char **ret_first)
+{
+	*ret_first = e->first_held_back;
+	return e->held_back;
 }
 
 int effects_finish(struct effects *e, struct err *err)
 {
 	int r = 0;
+	for (const struct late_mode *l = e->bare; l && r == 0; l = l->next)
+		r = check_bare(e, l, err);
 	for (const struct late_mode *l = e->late; l && r == 0; l = l->next)
 		r = set_mode(e, str_of(l->path), l->mode, err);
 	return r;
@@ -241,7 +425,7 @@ static int take_dir(struct effects *e, const struct fence_entry *entry, struct e
 		return r;
 	bool workable = (mode & S_IRWXU) == S_IRWXU;
 	return workable ? set_mode(e, entry->path, mode, err)
-			: mode_later(e, entry->path, mode, err);
+			: remember(e, &e->late, entry->path, mode, err);
 }
 
 /* Below a tree that every command sees, without a way out of it. */
@@ -336,6 +520,12 @@ static int refused(const struct fence_entry *entry, struct err *err)
 int effects_take(void *ctx, const struct fence_entry *entry, int fd, struct err *err)
 {
 	struct effects *e = ctx;
+	int r = judge(e, entry, fd, err);
+	if (r <= 0) {
+		if (r == 0)
+			hold_back(e, entry->path);
+		return r;
+	}
 	switch (entry->kind) {
 	case FENCE_WHITEOUT: return take_whiteout(e, entry, err);
 	case FENCE_DIR: return take_dir(e, entry, err);

@@ -32,4 +32,7 @@ int effects_finish(struct effects *e, struct err *err) _must_check_;
  * a tree of trees.def. How many, and the agent path of the first. */
 unsigned effects_left_out(const struct effects *e, const char **ret_first);
 
+/* What git would execute later outside (gitguard.h), and so is left as it was. */
+unsigned effects_held_back(const struct effects *e, const char **ret_first);
+
 #endif

@@ -84,6 +84,11 @@ static const struct field result[] = {
 		.type = FIELD_INT,
 		.help = "Sockets, FIFOs and links to places outside that it made; they are not "
 			"kept."},
+	{.name = "held_back",
+		.type = FIELD_INT,
+		.help = "Hooks, configuration and the like that git would execute later outside of "
+			"the fence: they stay as they were."},
+	{.name = "held_back_first", .type = FIELD_STRING, .help = "Path of the first of these."},
 	{.name = "changes",
 		.type = FIELD_ARRAY,
 		.items = &(const struct field){.type = FIELD_OBJECT, .items = change_fields},
@@ -214,6 +219,10 @@ static int take_changes(struct tool_call *tc, struct shell_run *s, struct err *e
 		r = effects_finish(s->effects, err);
 	if (r == 0 && effects_left_out(s->effects, &first) > 0)
 		jw_int(tool_result(tc), "left_out", effects_left_out(s->effects, &first));
+	if (r == 0 && effects_held_back(s->effects, &first) > 0) {
+		jw_int(tool_result(tc), "held_back", effects_held_back(s->effects, &first));
+		jw_cstr(tool_result(tc), "held_back_first", first);
+	}
 	tool_follow(tc, -1);
 	return r < 0 ? r : TOOL_DONE;
 }

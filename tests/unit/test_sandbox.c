@@ -3,6 +3,7 @@
 #include "workspace_fixture.h"
 
 #include "sandbox/effects.h"
+#include "sandbox/gitguard.h"
 #include "sandbox/output.h"
 #include "sandbox/upper.h"
 #include "workspace/history.h"
@@ -546,6 +547,177 @@ static void an_undo_takes_a_command_back(void **state)
 	assert_false(fx_host_exists(l->f, "c"));
 }
 
+/* --- git --- */
+
+static void paths_are_known_to_git(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *path;
+		enum git_part part;
+	} paths[] = {{".git", GIT_DIR}, {"a/.GIT", GIT_DIR}, {".git/hooks", GIT_DIR},
+		{".git/hooks/pre-commit", GIT_NEVER}, {".git/hooks/pre-commit.sample", GIT_NOTHING},
+		{"a/b/c/d/e/f/.git/hooks/x", GIT_NEVER}, {".git/modules/m/hooks/x", GIT_NEVER},
+		{".git/hooks/x.sample/y", GIT_NEVER}, {".git/config", GIT_CONFIG},
+		{".Git/Config", GIT_CONFIG}, {".git/modules/a/b/config", GIT_CONFIG},
+		{".git/config.worktree", GIT_CONFIG},
+		{".git/worktrees/w/config.worktree", GIT_CONFIG},
+		{".git/worktrees/w/gitdir", GIT_POINTER}, {".git/commondir", GIT_POINTER},
+		{".git/info/attributes", GIT_NEVER}, {".git/objects/info/alternates", GIT_NEVER},
+		{".git/index", GIT_NOTHING}, {".git/refs/heads/main", GIT_NOTHING},
+		{".git/refs/heads/config", GIT_BARE_CONFIG}, {".gitignore", GIT_NOTHING},
+		{"src/config", GIT_BARE_CONFIG}, {"x/hooks/post-checkout", GIT_BARE_HOOK},
+		{"x/HEAD", GIT_BARE_MARK}, {"config.c", GIT_NOTHING},
+		{"x.git/HEAD", GIT_BARE_MARK}};
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		size_t n;
+		enum git_part got = git_part_of(str_of(paths[i].path), &n);
+		if (got != paths[i].part)
+			fail_msg("%s is %d, not %d", paths[i].path, got, paths[i].part);
+	}
+}
+
+static void only_harmless_keys_pass(void **state)
+{
+	(void)state;
+	static const char *const good[] = {"", "[core]\n\tbare = false\n\tfilemode = true\n",
+		"[user]\n\tname = A B\n\temail = a@b\n",
+		"[remote \"origin\"]\n\turl = /workspace/x\n\tfetch = +refs/*\n",
+		"[branch \"m\"]\n\tmerge = refs/heads/m\n", "# [core]\n; fsmonitor = x\n",
+		"[advice]\n\tanything = false\n"};
+	static const char *const bad[] = {"[core]\n\tfsmonitor = x\n", "[CORE]\nFsMonitor=x\n",
+		"[core]\n\tsshCommand = x\n", "[core]\n\thooksPath = x\n", "[core] fsmonitor = x\n",
+		"[core]\n\tpager = x\n", "[alias]\n\tx = !y\n", "[include]\n\tpath = x\n",
+		"[includeIf \"gitdir:/\"]\n\tpath = x\n", "[filter \"f\"]\n\tclean = x\n",
+		"[diff \"d\"]\n\ttextconv = x\n", "[credential]\n\thelper = x\n",
+		"[remote \"o\"]\n\turl = ext::sh -c x\n", "[remote \"o\"]\n\turl = \"ext::sh\"\n",
+		"[remote \"o\"]\n\turl = -x\n", "[remote \"o\"]\n\tuploadpack = x\n",
+		"[remote \"o\"]\n\tvcs = x\n", "[submodule \"s\"]\n\tupdate = !x\n",
+		"[core]\n\tbare = false\\\n\tfsmonitor = x\n", "[core]\r\n\tbare = x\n",
+		"[core.x]\n\ty = z\n", "fsmonitor = x\n", "[core]\n\tworktree = /\n",
+		"[advice \"x\"]\n\ty = z\n", "[core\n", "\xef\xbb\xbf[core]\n\tfsmonitor = x\n",
+		"[gpg]\n\tprogram = x\n", "[init]\n\ttemplatedir = x\n",
+		"[core]\n\tattributesfile = x\n", "[merge \"m\"]\n\tdriver = x\n",
+		"[protocol \"ext\"]\n\tallow = always\n", "[uploadpack]\n\tpackObjectsHook = x\n"};
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		if (!git_config_harmless(STR(""), str_of(good[i])))
+			fail_msg("refused: %s", good[i]);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		if (git_config_harmless(STR(""), str_of(bad[i])))
+			fail_msg("passed: %s", bad[i]);
+	}
+	/* What was there may stay, with its value and nowhere else. */
+	const struct str old = STR("[core]\n\tpager = less\n");
+	assert_true(git_config_harmless(old, STR("[core]\n\tpager = less\n\tbare = true\n")));
+	assert_false(git_config_harmless(old, STR("[core]\n\tpager = evil\n")));
+	assert_false(git_config_harmless(old, STR("[core \"x\"]\n\tpager = less\n")));
+	assert_false(git_config_harmless(STR(""), (struct str){"[core]\n\tbare = t\0rue\n", 21}));
+}
+
+static void pointers_stay_inside(void **state)
+{
+	(void)state;
+	assert_true(
+		git_pointer_inside(STR("w/.git"), STR("gitdir: /workspace/.git/worktrees/w\n")));
+	assert_true(git_pointer_inside(STR("sub/.git"), STR("gitdir: ../.git/modules/sub\n")));
+	assert_true(git_pointer_inside(STR(".git/worktrees/w/commondir"), STR("../..\n")));
+	assert_false(git_pointer_inside(STR("w/.git"), STR("gitdir: /home/x/.git\n")));
+	assert_false(git_pointer_inside(STR("w/.git"), STR("gitdir: ../../x\n")));
+	assert_false(git_pointer_inside(STR("w/.git"), STR("gitdir: /workspace/../x\n")));
+	assert_false(git_pointer_inside(STR("w/.git"), STR("gitdir: /workspace_evil/x\n")));
+	assert_false(git_pointer_inside(STR("w/.git"), STR("a\n/x\n")));
+	assert_false(git_pointer_inside(STR("w/.git"), STR("")));
+}
+
+/* Takes the layer and commits; how much was held back, or the refusal. */
+static int take_git(struct layer *l)
+{
+	const char *first;
+	struct effects *e = NULL;
+	const struct timespec now = {.tv_sec = INT32_MAX};
+	struct view *v = fx_view(l->f);
+	FX_OK(effects_new(v, &now, &e, &fx_err));
+	int r = upper_walk(l->fd, ".cloister", effects_take, e, &fx_err);
+	if (r == 0)
+		r = effects_finish(e, &fx_err);
+	if (r == 0) {
+		r = (int)effects_held_back(e, &first);
+		fx_commit(l->f, v);
+	}
+	effects_free(e);
+	view_free(v);
+	return r;
+}
+
+static void what_git_would_execute_is_held_back(void **state)
+{
+	struct layer *l = *state;
+	fx_host_mkdir(l->f, ".git");
+	fx_host_write(l->f, ".git/config", "[core]\n\tbare = false\n");
+	dir(l, ".git", false);
+	dir(l, ".git/hooks", true);
+	put(l, ".git/hooks/pre-commit", "evil");
+	put(l, ".git/hooks/pre-commit.sample", "fine");
+	put(l, ".git/config", "[core]\n\tbare = false\n\tfsmonitor = evil\n");
+	put(l, ".git/index", "fine");
+	dir(l, "deep", true);
+	dir(l, "deep/.git", true);
+	put(l, "deep/.git/config", "[core]\n\tbare = false\n");
+	assert_int_equal(symlinkat("../../x", l->fd, "deep/.git/hooks"), 0);
+	put(l, "ordinary", "fine");
+	/* The link named hooks counts as well. */
+	assert_int_equal(take_git(l), 3);
+	assert_false(fx_host_exists(l->f, ".git/hooks/pre-commit"));
+	assert_false(fx_host_exists(l->f, "deep/.git/hooks"));
+	fx_expect_host(l->f, ".git/config", "[core]\n\tbare = false\n");
+	fx_expect_host(l->f, ".git/hooks/pre-commit.sample", "fine");
+	fx_expect_host(l->f, "deep/.git/config", "[core]\n\tbare = false\n");
+	fx_expect_host(l->f, "ordinary", "fine");
+}
+
+static void make_bare(struct layer *l, const char *config, const char *hook)
+{
+	dir(l, "x", true);
+	put(l, "x/HEAD", "ref: refs/heads/main\n");
+	dir(l, "x/objects", true);
+	dir(l, "x/refs", true);
+	put(l, "x/config", config);
+	if (hook) {
+		dir(l, "x/hooks", true);
+		put(l, hook, "x");
+	}
+}
+
+static void a_repository_without_a_git_directory_is_judged_too(void **state)
+{
+	struct layer *l = *state;
+	make_bare(l, "[core]\n\tbare = true\n\tfsmonitor = evil\n", NULL);
+	assert_int_equal(take_git(l), -ERR_DENIED);
+	assert_false(fx_host_exists(l->f, "x"));
+	tree_clear(l->fd);
+	make_bare(l, "[core]\n\tbare = true\n", "x/hooks/update");
+	assert_int_equal(take_git(l), -ERR_DENIED);
+	tree_clear(l->fd);
+	make_bare(l, "[core]\n\tbare = true\n", "x/hooks/update.sample");
+	assert_int_equal(take_git(l), 0);
+	assert_true(fx_host_exists(l->f, "x/HEAD"));
+}
+
+static void a_repository_cannot_be_put_around_what_lies_there(void **state)
+{
+	struct layer *l = *state;
+	dir(l, "x", true);
+	put(l, "x/config", "[core]\n\tfsmonitor = evil\n");
+	assert_int_equal(take_git(l), 0); /* an ordinary file so far */
+	tree_clear(l->fd);
+	dir(l, "x", false);
+	put(l, "x/HEAD", "ref: refs/heads/main\n");
+	dir(l, "x/objects", true);
+	dir(l, "x/refs", true);
+	assert_int_equal(take_git(l), -ERR_DENIED);
+	assert_false(fx_host_exists(l->f, "x/HEAD"));
+}
+
 #define LAYER(f) cmocka_unit_test_setup_teardown(f, layer_setup, layer_teardown)
 
 int main(void)
@@ -557,6 +729,12 @@ int main(void)
 		cmocka_unit_test(paths_of_entries_are_plain),
 		cmocka_unit_test(output_keeps_head_and_tail),
 		cmocka_unit_test(output_is_cut_at_characters),
+		cmocka_unit_test(paths_are_known_to_git),
+		cmocka_unit_test(only_harmless_keys_pass),
+		cmocka_unit_test(pointers_stay_inside),
+		LAYER(what_git_would_execute_is_held_back),
+		LAYER(a_repository_without_a_git_directory_is_judged_too),
+		LAYER(a_repository_cannot_be_put_around_what_lies_there),
 		LAYER(new_files_are_created_with_their_mode_and_time),
 		LAYER(what_is_the_same_is_no_change),
 		LAYER(growth_is_an_append_and_a_mode_only_a_mode),

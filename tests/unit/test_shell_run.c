@@ -133,7 +133,27 @@ static void wrong_calls_say_what_is_wrong(void **state)
 	fixture_free(f);
 }
 
-/* Processes below this one, whoever their parents are: the launcher and its children. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], stat[512] = {0};
+	int ppid = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, stat, sizeof(stat) - 1) > 0 && strrchr(stat, ')'))
+		(void)sscanf(strrchr(stat, ')'), ") %*c %d", &ppid);
+	if (fd >= 0)
+		close(fd);
+	return ppid;
+}
+
+static bool is_ours(pid_t pid)
+{
+	while (pid > 1 && pid != getpid())
+		pid = parent_of(pid);
+	return pid == getpid();
+}
+
+/* Processes below this one: the launcher and what it started. */
 static unsigned processes_named(const char *name)
 {
 	unsigned n = 0;
@@ -143,7 +163,8 @@ static unsigned processes_named(const char *name)
 		char path[300], comm[64] = {0};
 		snprintf(path, sizeof(path), "/proc/%s/cmdline", e->d_name);
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && read(fd, comm, sizeof(comm) - 1) > 0 && strcmp(comm, name) == 0)
+		if (fd >= 0 && read(fd, comm, sizeof(comm) - 1) > 0 && strcmp(comm, name) == 0 &&
+			is_ours(atoi(e->d_name)))
 			n++;
 		if (fd >= 0)
 			close(fd);
@@ -304,13 +325,42 @@ static void many_commands_leave_nothing(void **state)
 	int n = asked ? atoi(asked) : 60;
 	struct fixture *f = new_fixture(NULL, 0);
 	json_decref(line(f, "true"));
-	unsigned before = open_descriptors(), inits = processes_named("cloister-sandbox");
+	unsigned before = open_descriptors();
 	for (int i = 0; i < n; i++)
 		json_decref(line(f, "echo x > f; rm f; : > e"));
 	assert_int_equal(open_descriptors(), before);
-	for (int i = 0; i < 100 && processes_named("cloister-sandbox") > inits; i++)
+	/* The launcher stays. */
+	for (int i = 0; i < 100 && processes_named("cloister-sandbox") > 1; i++)
 		usleep(20000);
-	assert_int_equal(processes_named("cloister-sandbox"), inits);
+	assert_int_equal(processes_named("cloister-sandbox"), 1);
+	fixture_free(f);
+}
+
+static void git_cannot_be_made_to_execute_outside(void **state)
+{
+	(void)state;
+	struct fixture *f = new_fixture(NULL, 0);
+	json_t *r =
+		line(f, "git init -q a && cd a && echo evil > .git/hooks/pre-commit && chmod +x "
+			".git/hooks/pre-commit && echo x > kept");
+	assert_int_equal(number(r, "held_back"), 1);
+	assert_string_equal(text(r, "held_back_first"), "/workspace/a/.git/hooks/pre-commit");
+	json_decref(r);
+	expect_file(f, "ws/a/.git/hooks/pre-commit", NULL);
+	expect_file(f, "ws/a/kept", "x\n");
+	char *config = fixture_get(f, "ws/a/.git/config");
+	assert_non_null(config);
+	r = line(f, "cd a && git config core.fsmonitor evil && git config alias.x '!evil'");
+	assert_int_equal(number(r, "held_back"), 1);
+	json_decref(r);
+	expect_file(f, "ws/a/.git/config", config);
+	r = line(f, "cd a && git config user.name somebody && git config user.email a@b");
+	assert_int_equal(number(r, "held_back"), 0);
+	json_decref(r);
+	free(config);
+	refuse(f, "{\"command\":\"git init -q --bare b && git -C b config core.sshCommand x\"}",
+		ERR_DENIED);
+	refuse(f, "{\"command\":\"cp -r a/.git c && echo evil > c/hooks/update\"}", ERR_DENIED);
 	fixture_free(f);
 }
 
@@ -327,6 +377,19 @@ static void programs_do_their_work(void **state)
 			"0\n"},
 		{"cd r && git log --oneline | wc -l && git branch b && git stash list | wc -l",
 			"1\n0\n"},
+		{"git clone -q --no-hardlinks r r2 && cd r2 && git worktree add -q ../w && git -C "
+		 "../w status "
+		 "--short | wc -l",
+			"0\n"},
+		{"cd w && git config user.name n && git config user.email e && echo 2 > b && git "
+		 "add b "
+		 "&& git commit -qm two && git rebase -q HEAD~1 && echo 3 >> b && git stash -q && "
+		 "git stash pop -q && git diff --stat | tail -1",
+			" 1 file changed, 1 insertion(+)\n"},
+		{"git init -q --bare bare.git && git -C r push -q ../bare.git HEAD:x && git -C "
+		 "bare.git "
+		 "branch | tr -d ' '",
+			"x\n"},
 		{"printf 'int main(void){return 3;}' > m.c && gcc -o m m.c && ./m; echo $?", "3\n"},
 		{"printf 'all: m2\\nm2: m.c\\n\\tgcc -o m2 m.c\\n' > Makefile; make >/dev/null && "
 		 "make | grep -c 'Nothing to be done'",
@@ -372,6 +435,7 @@ int main(void)
 		cmocka_unit_test(the_quota_holds_for_commands),
 		cmocka_unit_test(a_change_from_outside_is_a_conflict),
 		cmocka_unit_test(many_commands_leave_nothing),
+		cmocka_unit_test(git_cannot_be_made_to_execute_outside),
 		cmocka_unit_test(programs_do_their_work),
 	};
 	return cmocka_run_group_tests_name("shell_run", tests, NULL, NULL);
