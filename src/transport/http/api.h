@@ -25,6 +25,7 @@ struct http_api_options {
 	 * metadata says only how a token is sent. */
 	const char *const *authorization_servers;
 	const char *resource;
+	bool conformance; /* MCP also has the fixtures of its conformance suite */
 };
 
 /* Ignores SIGPIPE, which a body that core stopped reading would raise. */

@@ -117,12 +117,19 @@ static void put_lines(struct mcp_post *p, bool over)
 	buf_done(&b);
 }
 
+/* Is there something before the answer, for a client that can take it? */
+static bool says_more(const struct mcp_post *p)
+{
+	const struct buf *out = mcp_output(p->m);
+	return p->accepts_stream && out->len > 1 && memchr(out->data, '\n', out->len - 1);
+}
+
 void mcp_post_flush(struct mcp_post *p)
 {
 	if (p->ended)
 		return;
 	bool over = mcp_in_flight(p->m) == 0;
-	if (over && !p->streaming) {
+	if (over && !p->streaming && !says_more(p)) {
 		reply_whole(p);
 		return;
 	}
@@ -147,6 +154,7 @@ static int connect_mcp(struct mcp_post *p, enum mcp_era era, struct err *err)
 	p->remote.ctx = p;
 	struct mcp_options o = {.remote = &p->remote,
 		.catalog = a->api->catalog,
+		.fixtures = a->api->opt.conformance ? &mcp_fixtures : NULL,
 		.era = era,
 		.headers = &p->headers,
 		.version = a->api->opt.version,

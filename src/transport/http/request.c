@@ -286,7 +286,7 @@ static int check_host(const struct http_request *q, const struct http_hosts *our
 	if (ours->any || listed((struct str){q->host.p, n}, ours->hosts))
 		return 0;
 	err_set(err, ERR_DENIED, "the Host header names a host that is not this server");
-	return err_hint(err, "list the name in http.hosts");
+	return err_hint(err, "list the name in serve.hosts");
 }
 
 /* An origin is ours when it is listed, or when it is the very host that the request names, which
@@ -302,7 +302,7 @@ static int check_origin(
 		strncasecmp(o.p + skip, q->host.p, q->host.n) == 0)
 		return 0;
 	err_set(err, ERR_DENIED, "the request comes from a web page of another origin");
-	return err_hint(err, "list the origin in http.origins");
+	return err_hint(err, "list the origin in serve.origins");
 }
 
 static int read_length(struct http_request *q, struct err *err)

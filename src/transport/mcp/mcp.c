@@ -64,6 +64,8 @@ static void put_capabilities(struct mcp *m)
 	buf_puts(&m->out, "{\"tools\":{},\"resources\":{},\"completions\":{}");
 	if (m->era == MCP_MODERN && m->opt.remote)
 		buf_puts(&m->out, ",\"extensions\":{\"" MCP_TASKS "\":{}}");
+	if (m->opt.fixtures)
+		buf_puts(&m->out, m->opt.fixtures->capabilities);
 	buf_putc(&m->out, '}');
 }
 
@@ -285,6 +287,8 @@ static void handle_request(struct mcp *m, const struct rpc_message *msg)
 	}
 	if (!settle_era(m, msg))
 		return;
+	if (m->opt.fixtures && m->opt.fixtures->request(m, msg))
+		return;
 	unsigned era = 1u << (m->era == MCP_UNDECIDED ? MCP_LEGACY : m->era);
 	for (unsigned i = 0; i < ARRAY_LEN(methods); i++)
 		if (strcmp(methods[i].name, msg->method) == 0 && (methods[i].eras & era)) {
@@ -331,13 +335,15 @@ void mcp_receive(struct mcp *m, struct str text)
 	rpc_message_done(&msg);
 }
 
-/* A response answers nothing: this server never asks. */
+/* A response answers nothing: but for fixtures this server never asks. */
 void mcp_handle(struct mcp *m, const struct rpc_message *msg)
 {
 	if (msg->kind == RPC_REQUEST)
 		handle_request(m, msg);
 	else if (msg->kind == RPC_NOTIFICATION)
 		handle_notification(m, msg);
+	else if (m->opt.fixtures)
+		m->opt.fixtures->response(m, msg);
 }
 
 int mcp_fault(const struct mcp *m)

@@ -59,6 +59,10 @@ struct mcp_headers {
 	struct str version, method, name;
 };
 
+/* What the conformance suite wants beside the protocol (mcp_fixtures.c). */
+struct mcp_fixtures;
+extern const struct mcp_fixtures mcp_fixtures;
+
 #define MCP_MODERN_VERSION "2026-07-28"
 /* Whether this is a version of the legacy era that we speak. */
 bool mcp_legacy_version(const char *version);
@@ -67,9 +71,10 @@ struct mcp_options {
 	const struct tool_env *env; /* NULL: calls run at `remote`, whose tools are `catalog` */
 	const struct mcp_remote *remote;
 	const struct mcp_catalog *catalog;
-	enum mcp_era era;                  /* settled already by other means */
-	const struct mcp_headers *headers; /* to be compared; NULL: there are none */
-	const char *session_id;            /* of every call on this connection */
+	const struct mcp_fixtures *fixtures; /* NULL: none */
+	enum mcp_era era;                    /* settled already by other means */
+	const struct mcp_headers *headers;   /* to be compared; NULL: there are none */
+	const char *session_id;              /* of every call on this connection */
 	const struct principal *principal;
 	const char *turn;         /* NULL: none */
 	const char *version;      /* of this program */

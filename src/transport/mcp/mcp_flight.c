@@ -255,6 +255,16 @@ static int find(const struct mcp *m, const json_t *id)
 	return -1;
 }
 
+bool mcp_keep(struct mcp *m, const struct rpc_message *msg, flight_finish_fn finish, char *note)
+{
+	return take_off(m, msg, finish, note) != NULL;
+}
+
+void mcp_land(struct flight *f)
+{
+	land(f);
+}
+
 bool mcp_id_in_flight(const struct mcp *m, const json_t *id)
 {
 	return find(m, id) >= 0;

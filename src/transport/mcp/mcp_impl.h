@@ -43,6 +43,14 @@ struct mcp_here {
 	void (*free)(struct call *c);
 };
 
+struct mcp_fixtures {
+	/* True when the request was one for a fixture, and answered or kept. */
+	bool (*request)(struct mcp *m, const struct rpc_message *msg);
+	void (*response)(struct mcp *m, const struct rpc_message *msg);
+	void (*put_tools)(struct buf *b);
+	const char *capabilities;
+};
+
 struct mcp {
 	struct mcp_options opt;
 	const struct mcp_here *here; /* NULL: at the remote */
@@ -79,6 +87,10 @@ void mcp_call_next(struct flight *f, const char *tool, const json_t *args);
 /* tasks/get and tasks/cancel: ask the remote about a call. */
 void mcp_call_about(struct mcp *m, const struct rpc_message *msg, const char *call_id, bool cancel,
 	flight_finish_fn finish, char *note);
+/* Keep a request in flight that no call is running for, until mcp_land(). False: answered that
+ * there is no room. */
+bool mcp_keep(struct mcp *m, const struct rpc_message *msg, flight_finish_fn finish, char *note);
+void mcp_land(struct flight *f);
 bool mcp_id_in_flight(const struct mcp *m, const json_t *id);
 void mcp_cancel(struct mcp *m, const json_t *id);
 

@@ -154,6 +154,8 @@ void mcp_put_tools(struct mcp *m, unsigned from)
 	jw_open(&m->out, '[');
 	for (; nth_name(m, i) && i - from < m->opt.page; i++)
 		put_nth(m, i);
+	if (!nth_name(m, i) && m->opt.fixtures)
+		m->opt.fixtures->put_tools(&m->out);
 	jw_close(&m->out, ']');
 	if (!nth_name(m, i))
 		return;
