@@ -11,6 +11,7 @@
 #define CLOISTER_DAEMON_MESSAGES_H
 
 #include "call/worker.h"
+#include "journal/journal.h"
 #include "transport/door.h"
 
 enum {
@@ -23,7 +24,7 @@ enum {
 		64 * 1024, /* JSON of a question or answer in the packet; beyond: a memfd */
 };
 
-enum msg_role { MSG_CORE, MSG_SUPERVISOR, MSG_WORKER, MSG_FRONT };
+enum msg_role { MSG_CORE, MSG_SUPERVISOR, MSG_WORKER, MSG_FRONT, MSG_JOURNAL };
 
 enum msg_type {
 	MSG_NONE_,

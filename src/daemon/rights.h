@@ -1,6 +1,6 @@
 /*
- * The rights of supervisor and worker: the tables of their system calls and the steps that drop
- * everything else. Linked into these two programs (and into the tests that try them).
+ * The rights of supervisor, worker and journal: the tables of their system calls and the steps that
+ * drop everything else. Linked into these programs (and into the tests that try them).
  */
 #ifndef CLOISTER_DAEMON_RIGHTS_H
 #define CLOISTER_DAEMON_RIGHTS_H
@@ -16,6 +16,10 @@ enum {
 	SUPERVISOR_FD_WORKER_EXE = 4,
 	WORKER_FD_CORE = 3,
 	WORKER_FD_MOUNTS = 4,
+	JOURNAL_FD_CORE = 3,
+	JOURNAL_FD_LOG = 4,
+	JOURNAL_FD_KEY = 5,
+	JOURNAL_FD_PAGE = 6,
 };
 
 /* The uid and gid of workers of a tree that runs as root: an owner of nothing. */
@@ -47,5 +51,22 @@ int worker_drop_identity(bool *ret_own_user, struct err *err) _must_check_;
 int worker_limit(const struct worker_rights *r, struct err *err) _must_check_;
 /* Landlock and system calls of the calling thread: each thread calls it for itself. */
 int worker_restrict(const struct worker_rights *r, struct err *err) _must_check_;
+
+/* --- what they are made of (rights_common.c) --- */
+
+/* Keep these of the first 32 capabilities and no other. */
+int rights_capabilities(uint32_t low, struct err *err) _must_check_;
+/* Nothing that is executed later can have a capability either. */
+void rights_empty_bounding_set(void);
+/* Lower a limit, or leave it where it is already lower. */
+int rights_limit(int which, int64_t value, struct err *err) _must_check_;
+
+struct journal_rights {
+	int landlock_abi; /* 0: none */
+};
+
+/* Afterwards files can be made, read, written and cut below JOURNAL_FD_LOG, and core answered. No
+ * other file, no network, no program, no process; as root no capability. */
+int journal_restrict(const struct journal_rights *r, struct err *err) _must_check_;
 
 #endif

@@ -76,22 +76,6 @@ static const struct seccomp_row worker_calls[] = {
 	ALLOW(rseq),
 };
 
-static int capabilities(uint32_t low, struct err *err)
-{
-	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct d[2] = {{.effective = low, .permitted = low}};
-	if (syscall(__NR_capset, &h, d) < 0)
-		return err_sys(err, errno, "dropping capabilities");
-	return 0;
-}
-
-static void empty_bounding_set(void)
-{
-	for (int cap = 0; cap <= 63; cap++)
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno == EINVAL)
-			return; /* past the last one */
-}
-
 /* A change of identity makes the kernel forget that we die with the supervisor. */
 static int die_with(pid_t parent, struct err *err)
 {
@@ -107,26 +91,15 @@ int worker_drop_identity(bool *ret_own_user, struct err *err)
 	pid_t parent = getppid();
 	*ret_own_user = false;
 	if (geteuid() != 0)
-		return capabilities(0, err);
-	empty_bounding_set();
+		return rights_capabilities(0, err);
+	rights_empty_bounding_set();
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return err_sys(err, errno, "keeping one capability");
 	/* In a user namespace that maps only root there is nobody else to be. */
 	if (setgroups(0, NULL) == 0 && setresgid(WORKER_GID, WORKER_GID, WORKER_GID) == 0)
 		*ret_own_user = setresuid(WORKER_UID, WORKER_UID, WORKER_UID) == 0;
-	int r = capabilities(1u << CAP_DAC_READ_SEARCH, err);
+	int r = rights_capabilities(1u << CAP_DAC_READ_SEARCH, err);
 	return r < 0 ? r : die_with(parent, err);
-}
-
-/* Lower a limit, or leave it where it is already lower. */
-static int limit(int which, int64_t value, struct err *err)
-{
-	struct rlimit now, to = {.rlim_cur = (rlim_t)value, .rlim_max = (rlim_t)value};
-	if (setrlimit(which, &to) == 0)
-		return 0;
-	if (getrlimit(which, &now) < 0 || now.rlim_max > to.rlim_max)
-		return err_sys(err, errno, "setting a resource limit");
-	return 0;
 }
 
 int worker_limit(const struct worker_rights *r, struct err *err)
@@ -149,7 +122,7 @@ int worker_limit(const struct worker_rights *r, struct err *err)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
 		if (limits[i].wanted) {
-			int e = limit(limits[i].which, limits[i].value, err);
+			int e = rights_limit(limits[i].which, limits[i].value, err);
 			if (e < 0)
 				return e;
 		}

@@ -60,6 +60,9 @@ const char *tree_gaps(const struct tree *t);
 int tree_worker(struct tree *t, const int *mount_fds, unsigned n_mounts, struct worker **ret,
 	struct err *err) _must_check_;
 
+/* The Landlock ABI that its processes use; 0: none. */
+int tree_landlock_abi(const struct tree *t);
+
 /* The supervisor's pid, for status pages and tests. */
 int tree_supervisor_pid(const struct tree *t);
 

@@ -21,7 +21,6 @@ void tree_kill(struct tree *t, uint64_t lease);
 void tree_forget(struct tree *t, uint64_t lease);
 /* How it ended; waits up to `wait_ms` for the supervisor to say. */
 struct lease_end tree_lease_end(struct tree *t, uint64_t lease, int wait_ms);
-int tree_landlock_abi(const struct tree *t);
 
 int client_new(struct tree *t, const int *mount_fds, unsigned n_mounts, struct worker **ret,
 	struct err *err) _must_check_;

@@ -20,18 +20,18 @@
 
 enum {
 	JLOG_SEGMENT_BYTES = 16 * 1024 * 1024,
-	JLOG_GROUP_RECORDS = 4096,
-	JLOG_GROUP_BYTES = 16 * 1024 * 1024,
+	JLOG_GROUP_RECORDS = 16384,
+	JLOG_GROUP_BYTES = 32 * 1024 * 1024,
 	JLOG_OPEN_MAX = 4096, /* intents without an outcome */
 	JLOG_LOCK_MS = 10000, /* for another writer's group */
 };
 
 struct jlog_options {
-	int dir_fd;             /* duplicated */
-	const struct jkey *key; /* borrowed */
-	uint64_t run;           /* names this writer: random, not 0 */
-	int64_t segment_bytes;  /* 0: JLOG_SEGMENT_BYTES */
-	int (*sync)(int fd);    /* NULL: fdatasync(2) */
+	int dir_fd;            /* duplicated */
+	struct jkey *key;      /* borrowed */
+	uint64_t run;          /* names this writer: random, not 0 */
+	int64_t segment_bytes; /* 0: JLOG_SEGMENT_BYTES */
+	int (*sync)(int fd);   /* NULL: fdatasync(2) */
 };
 
 /* A place in the log that results carry: the head of the chain behind record `seq`. */
@@ -49,8 +49,9 @@ struct jopen {
 struct jlog;
 
 /*
- * Open, or begin when there is none. Cuts a torn tail and says so in a record. Errors: ERR_CORRUPT
- * (the last seal is not of this key or its group is damaged), ERR_BUSY, ERR_NO_SPACE, ERR_IO.
+ * Open, or begin when there is none. Cuts a torn tail and says so in a record. That the last seal
+ * is of this key is checked with the first group. Errors: ERR_CORRUPT (no segment has a seal),
+ * ERR_BUSY, ERR_NO_SPACE, ERR_IO.
  */
 int jlog_open(const struct jlog_options *opt, struct jlog **ret, struct err *err) _must_check_;
 void jlog_free(struct jlog *l); /* accepts NULL */

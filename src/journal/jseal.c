@@ -11,9 +11,14 @@
 
 enum { SIGNATURE_BYTES = 64, SIGNATURE_TEXT = 88, PEM_MAX = 4096, PUBLIC_BYTES = 32 };
 
+/* Decoded at first use, since that is what makes libcrypto start its machinery (2 ms): a journal
+ * says where its log ends before it has to sign anything. */
 struct jkey {
 	EVP_PKEY *pkey;
 	EVP_MD_CTX *ctx;
+	bool is_private;
+	size_t n; /* of `pem`; 0: decoded, or tried to */
+	char pem[PEM_MAX];
 };
 
 static void free_bio(BIO **b)
@@ -87,28 +92,46 @@ void jkey_free(struct jkey *k)
 	free(k);
 }
 
-/* Takes the key over. */
-static int wrap(EVP_PKEY *take, struct jkey **ret, struct err *err)
+static struct jkey *wrap(const char *pem, size_t n, bool is_private)
 {
-	_cleanup_(cleanup_jkey_free) struct jkey *k = calloc(1, sizeof(*k));
-	if (!k) {
-		EVP_PKEY_free(take);
-		return err_oom(err);
-	}
-	k->pkey = take;
-	k->ctx = EVP_MD_CTX_new();
-	if (!k->ctx)
-		return err_oom(err);
-	if (!take || EVP_PKEY_get_base_id(take) != EVP_PKEY_ED25519)
-		return err_set(err, ERR_CORRUPT, "the journal's key is no Ed25519 key");
-	*ret = take_ptr(k);
-	return 0;
+	struct jkey *k = n <= PEM_MAX ? calloc(1, sizeof(*k)) : NULL;
+	if (!k)
+		return NULL;
+	memcpy(k->pem, pem, n);
+	k->n = n;
+	k->is_private = is_private;
+	return k;
+}
+
+static void decode_key(struct jkey *k)
+{
+	_cleanup_(free_bio) BIO *b = BIO_new_mem_buf(k->pem, (int)k->n);
+	if (b && k->is_private)
+		k->pkey = PEM_read_bio_PrivateKey(b, NULL, NULL, NULL);
+	else if (b)
+		k->pkey = PEM_read_bio_PUBKEY(b, NULL, NULL, NULL);
+	if (k->pkey && EVP_PKEY_get_base_id(k->pkey) == EVP_PKEY_ED25519)
+		k->ctx = EVP_MD_CTX_new();
+	explicit_bzero(k->pem, sizeof(k->pem));
+	k->n = 0;
+}
+
+static int jkey_ready(struct jkey *k, struct err *err)
+{
+	if (k->n)
+		decode_key(k);
+	return k->ctx ? 0 : err_set(err, ERR_CORRUPT, "the journal's key is no Ed25519 key");
 }
 
 int jkey_public(struct str pem, struct jkey **ret, struct err *err)
 {
-	_cleanup_(free_bio) BIO *b = pem.n <= PEM_MAX ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
-	return wrap(b ? PEM_read_bio_PUBKEY(b, NULL, NULL, NULL) : NULL, ret, err);
+	_cleanup_(cleanup_jkey_free) struct jkey *k = wrap(pem.p, pem.n, false);
+	if (!k)
+		return err_set(err, ERR_CORRUPT, "the journal's public key is too long");
+	int r = jkey_ready(k, err);
+	if (r == 0)
+		*ret = take_ptr(k);
+	return r;
 }
 
 static int read_pem(int dir, const char *name, char out[PEM_MAX], size_t *ret_n, mode_t forbidden,
@@ -176,24 +199,26 @@ static int make_key(int key_fd, struct err *err)
 	return write_bio(key_fd, JSEAL_KEY_FILE, b, 0600, err);
 }
 
-static int read_key(int key_fd, EVP_PKEY **ret, struct err *err)
+static int read_key(int key_fd, struct jkey **ret, struct err *err)
 {
 	char pem[PEM_MAX];
 	size_t n = 0;
 	int r = read_pem(key_fd, JSEAL_KEY_FILE, pem, &n, 077, err);
 	if (r < 0)
 		return r;
-	_cleanup_(free_bio) BIO *b = BIO_new_mem_buf(pem, (int)n);
-	*ret = b ? PEM_read_bio_PrivateKey(b, NULL, NULL, NULL) : NULL;
+	*ret = wrap(pem, n, true);
 	explicit_bzero(pem, sizeof(pem));
-	return 0;
+	return *ret ? 0 : err_oom(err);
 }
 
-static int publish(const struct jkey *k, int public_fd, struct err *err)
+static int publish(struct jkey *k, int public_fd, struct err *err)
 {
 	struct stat st;
 	if (fs_lstat(public_fd, JSEAL_PUBLIC_FILE, &st) == 0)
 		return 0;
+	int r = jkey_ready(k, err);
+	if (r < 0)
+		return r;
 	_cleanup_(free_bio) BIO *b = BIO_new(BIO_s_mem());
 	if (!b || !PEM_write_bio_PUBKEY(b, k->pkey))
 		return err_oom(err);
@@ -202,31 +227,35 @@ static int publish(const struct jkey *k, int public_fd, struct err *err)
 
 int jkey_open(int key_fd, int public_fd, struct jkey **ret, struct err *err)
 {
-	EVP_PKEY *pkey = NULL;
 	_cleanup_(cleanup_jkey_free) struct jkey *k = NULL;
-	int r = read_key(key_fd, &pkey, err);
+	int r = read_key(key_fd, &k, err);
 	if (r < 0 && err->sys == ENOENT && (r = make_key(key_fd, err)) == 0)
-		r = read_key(key_fd, &pkey, err);
-	if (r < 0 || (r = wrap(pkey, &k, err)) < 0 || (r = publish(k, public_fd, err)) < 0)
+		r = read_key(key_fd, &k, err);
+	if (r < 0 || (r = publish(k, public_fd, err)) < 0)
 		return r;
 	*ret = take_ptr(k);
 	return 0;
 }
 
-void jkey_fingerprint(const struct jkey *k, struct sha256 *ret)
+void jkey_fingerprint(struct jkey *k, struct sha256 *ret)
 {
 	unsigned char raw[PUBLIC_BYTES] = {0};
 	size_t n = sizeof(raw);
-	(void)EVP_PKEY_get_raw_public_key(k->pkey, raw, &n);
+	struct err err;
+	if (jkey_ready(k, &err) == 0)
+		(void)EVP_PKEY_get_raw_public_key(k->pkey, raw, &n);
 	sha256_of(raw, sizeof(raw), ret);
 }
 
 /* --- signatures --- */
 
-static int sign(const struct jkey *k, const char *p, size_t n, unsigned char out[SIGNATURE_BYTES],
+static int sign(struct jkey *k, const char *p, size_t n, unsigned char out[SIGNATURE_BYTES],
 	struct err *err)
 {
 	size_t len = SIGNATURE_BYTES;
+	int r = jkey_ready(k, err);
+	if (r < 0)
+		return r;
 	(void)EVP_MD_CTX_reset(k->ctx);
 	if (EVP_DigestSignInit(k->ctx, NULL, NULL, NULL, k->pkey) == 1 &&
 		EVP_DigestSign(k->ctx, out, &len, (const unsigned char *)p, n) == 1 &&
@@ -235,7 +264,7 @@ static int sign(const struct jkey *k, const char *p, size_t n, unsigned char out
 	return err_set(err, ERR_INTERNAL, "the journal could not be sealed");
 }
 
-int jseal_write(const struct jkey *k, const struct jchain *chain, const struct jseal *seal,
+int jseal_write(struct jkey *k, const struct jchain *chain, const struct jseal *seal,
 	struct buf *out, struct err *err)
 {
 	unsigned char raw[SIGNATURE_BYTES], text[SIGNATURE_TEXT + 1];
@@ -267,10 +296,11 @@ static bool decode(struct str text, unsigned char out[SIGNATURE_TEXT])
 	return memcmp(again, text.p, SIGNATURE_TEXT) == 0;
 }
 
-bool jseal_check(const struct jkey *k, const struct jseal *seal)
+bool jseal_check(struct jkey *k, const struct jseal *seal)
 {
 	unsigned char raw[SIGNATURE_TEXT];
-	if (!decode(seal->signature, raw))
+	struct err err;
+	if (!decode(seal->signature, raw) || jkey_ready(k, &err) < 0)
 		return false;
 	(void)EVP_MD_CTX_reset(k->ctx);
 	return EVP_DigestVerifyInit(k->ctx, NULL, NULL, NULL, k->pkey) == 1 &&

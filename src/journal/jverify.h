@@ -14,7 +14,7 @@
 
 struct jverify_options {
 	int dir_fd;                     /* borrowed */
-	const struct jkey *key;         /* borrowed */
+	struct jkey *key;               /* borrowed */
 	const struct jposition *expect; /* NULL: nothing is expected */
 	bool every_seal;                /* check every signature */
 };

@@ -67,7 +67,7 @@ ON_CHILD_STACK static int child_main(void *arg)
 	int exec_fd;
 	sigset_t none;
 	/* The parent may have died before the request took effect. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != l->parent)
+	if (!l->spec->survives && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != l->parent))
 		goto failed;
 	if (arrange_descriptors(l->spec, &exec_fd) < 0)
 		goto failed;
@@ -231,9 +231,8 @@ int packet_recv(
 	ssize_t n;
 	do
 		n = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC | (block ? 0 : MSG_DONTWAIT));
-	while (n < 0 && errno == EINTR);
-	if (n < 0 && errno == ECONNRESET)
-		n = 0;
+	/* A peer that ended without reading all from us is reported once, before what it sent. */
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n < 0)
 		return err_sys(err, errno, "receiving a packet");
 	unsigned got;

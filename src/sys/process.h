@@ -3,7 +3,7 @@
  *
  * clone3(2) CLONE_PIDFD, pidfd_send_signal(2), close_range(2), PR_SET_PDEATHSIG, unix(7)
  * SCM_RIGHTS. Every process started here is killed by the kernel when the thread that started it
- * ends.
+ * ends, unless it is to survive.
  */
 #ifndef CLOISTER_SYS_PROCESS_H
 #define CLOISTER_SYS_PROCESS_H
@@ -30,6 +30,7 @@ struct process_spec {
 	unsigned n_fds;          /* at most PROCESS_FDS_MAX */
 	int null_fd;             /* becomes 0, 1 and 2; open /dev/null for reading and writing */
 	bool keep_stderr;        /* 2 stays as it is */
+	bool survives; /* is not killed with us: it ends by itself once its channel is closed */
 };
 
 /* Start; returns when the exec has happened. Errors before the exec are reported here (ERR_LIMIT,

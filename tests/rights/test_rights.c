@@ -1,5 +1,6 @@
 /*
- * The rights of worker, supervisor and core, tried at run time: attempt × Landlock ABI × user.
+ * The rights of worker, supervisor, journal and core, tried at run time: attempt × Landlock ABI ×
+ * user.
  *
  *   test_rights SUPERVISOR TRY-WORKER
  *
@@ -20,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -41,8 +43,8 @@ enum {
 	UNCHANGED = ATTEMPTS_MAX - 1
 };
 
-enum role { ROLE_FREE, ROLE_WORKER, ROLE_SUPERVISOR, ROLE_CORE };
-static const char *const role_names[] = {"no fence", "worker", "supervisor", "core"};
+enum role { ROLE_FREE, ROLE_WORKER, ROLE_SUPERVISOR, ROLE_JOURNAL, ROLE_CORE };
+static const char *const role_names[] = {"no fence", "worker", "supervisor", "journal", "core"};
 
 struct try_group {
 	enum role role;
@@ -55,7 +57,7 @@ struct try_group {
 
 static struct try_group groups[GROUPS_MAX];
 static unsigned n_groups;
-static char top[64], workspace[96], programs[96];
+static char top[64], workspace[96], programs[96], journal_log[96];
 
 /* --- the workspace of the attempts --- */
 
@@ -171,11 +173,14 @@ static void become(bool root)
 /* Somebody else's process: not above or below the one that tries. */
 static pid_t foreign_process(void)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			(void)pause();
+		/* A parent that Landlock keeps from sending signals does not send this one either.
+		 */
+		while (getppid() == parent)
+			(void)poll(NULL, 0, 20);
+		_exit(0);
 	}
 	return pid;
 }
@@ -305,6 +310,45 @@ static void try_in_supervisor(const struct try_group *g, int to)
 		report(to, i, in_child(&attempts[i], &env));
 }
 
+/* What the journal does all day still works, and what a damaged log would be repaired with. */
+static const char *journal_cannot(void)
+{
+	int fd = openat(JOURNAL_FD_LOG, "segment", O_CREAT | O_EXCL | O_RDWR | O_APPEND, 0600);
+	if (fd < 0 || write(fd, "line\n", 5) != 5 || fdatasync(fd) < 0 || fsync(JOURNAL_FD_LOG) < 0)
+		return "append to its log";
+	if (ftruncate(fd, 1) < 0)
+		return "cut its log";
+	return close(fd) < 0 ? "close" : NULL;
+}
+
+/* Its log is a directory of its own; the attempts are made on a workspace like everywhere. */
+static void try_in_journal(const struct try_group *g, int to)
+{
+	struct err err;
+	char segment[200];
+	make_workspace(g->root);
+	path_in(journal_log, "segment", segment, sizeof(segment));
+	(void)unlink(segment);
+	become(g->root);
+	struct attempt_env env = new_env();
+	env.foreign_pid = foreign_process();
+	int log_fd = open(journal_log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	to = fcntl(to, F_DUPFD_CLOEXEC, 20);
+	env.mount_fd = fcntl(env.mount_fd, F_DUPFD_CLOEXEC, 20);
+	env.channel = fcntl(env.channel, F_DUPFD_CLOEXEC, 20);
+	must(log_fd >= 0 && dup2(log_fd, JOURNAL_FD_LOG) >= 0, "opening the log");
+	const struct journal_rights rights = {.landlock_abi = g->abi < 0 ? 0
+							      : g->abi   ? g->abi
+									 : landlock_abi()};
+	if (journal_restrict(&rights, &err) < 0)
+		problem(to, err.text);
+	if (journal_cannot())
+		problem(to, journal_cannot());
+	for (unsigned i = 0; i < n_attempts; i++)
+		if (!(attempts[i].flags & KILLS))
+			report(to, i, attempts[i].run(&env));
+}
+
 static void *thread_main(void *arg)
 {
 	return arg;
@@ -367,7 +411,7 @@ static void collect(struct try_group *g, int from)
 static void run_group(struct try_group *g)
 {
 	static void (*const run[])(const struct try_group *g, int to) = {
-		try_free, try_in_worker, try_in_supervisor, try_in_core};
+		try_free, try_in_worker, try_in_supervisor, try_in_journal, try_in_core};
 	int pipes[2];
 	for (unsigned i = 0; i < ATTEMPTS_MAX; i++)
 		g->results[i] = NOT_TRIED;
@@ -407,6 +451,9 @@ static bool is_permitted(const struct try_group *g, const struct attempt *a)
 	if (g->role == ROLE_SUPERVISOR)
 		return (a->flags & SUPERVISOR_MAY) ||
 		       (g->abi < 0 && (a->flags & SUPERVISOR_LANDLOCK));
+	if (g->role == ROLE_JOURNAL)
+		return (a->flags & KILLS) ||
+		       (g->abi < 0 && (a->flags & (READS_OUTSIDE | CORE_MAY | CORE_LANDLOCK)));
 	return (a->flags & (CORE_MAY | KILLS)) ||
 	       (g->abi < 0 && (a->flags & (READS_OUTSIDE | CORE_LANDLOCK)));
 }
@@ -492,6 +539,8 @@ static void set_up(char **argv)
 	path_in(top, "workspace", workspace, sizeof(workspace));
 	path_in(top, "programs", programs, sizeof(programs));
 	must(mkdir(workspace, 0755) == 0 && mkdir(programs, 0755) == 0, "mkdir");
+	path_in(top, "log", journal_log, sizeof(journal_log));
+	must(mkdir(journal_log, 0777) == 0 && chmod(journal_log, 0777) == 0, "mkdir");
 	copy_program(argv[1], "cloister-supervisor");
 	copy_program(argv[2], "cloister-worker");
 }
@@ -505,6 +554,9 @@ static void tear_down(void)
 	path_in(programs, "cloister-worker", path, sizeof(path));
 	(void)unlink(path);
 	(void)rmdir(programs);
+	path_in(journal_log, "segment", path, sizeof(path));
+	(void)unlink(path);
+	(void)rmdir(journal_log);
 	(void)rmdir(workspace);
 	(void)rmdir(top);
 }
