@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "daemon/rights.h"
 #include "daemon/rights_core.h"
+#include "daemon/rights_node.h"
 #include "daemon/tree.h"
 #include "sys/landlock.h"
 
@@ -38,13 +39,22 @@ enum {
 	ORDINARY_UID = 12345,
 	NOT_TRIED = -1,
 	DIED = 1000,
-	GROUPS_MAX = 40,
+	GROUPS_MAX = 64,
 	ATTEMPTS_MAX = 128,
 	UNCHANGED = ATTEMPTS_MAX - 1
 };
 
-enum role { ROLE_FREE, ROLE_WORKER, ROLE_SUPERVISOR, ROLE_JOURNAL, ROLE_CORE };
-static const char *const role_names[] = {"no fence", "worker", "supervisor", "journal", "core"};
+enum role {
+	ROLE_FREE,
+	ROLE_WORKER,
+	ROLE_SUPERVISOR,
+	ROLE_JOURNAL,
+	ROLE_CORE,
+	ROLE_FRONT,
+	ROLE_NODE
+};
+static const char *const role_names[] = {
+	"no fence", "worker", "supervisor", "journal", "core", "front", "node"};
 
 struct try_group {
 	enum role role;
@@ -395,6 +405,87 @@ static void try_in_core(const struct try_group *g, int to)
 			report(to, i, attempts[i].run(&env));
 }
 
+static int abi_of(const struct try_group *g)
+{
+	return g->abi < 0 ? 0 : g->abi ? MIN(g->abi, landlock_abi()) : landlock_abi();
+}
+
+/* What front does all day still works. */
+static const char *front_cannot(void)
+{
+	int fds[2], m = memfd_create("x", MFD_CLOEXEC);
+	if (m < 0 || write(m, "x", 1) != 1 || ftruncate(m, 0) < 0)
+		return "keep content in memory";
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0 || write(fds[1], "x", 1) != 1)
+		return "use a pipe";
+	return NULL;
+}
+
+static void restricted_front(const struct try_group *g, int to, const struct attempt_env *env)
+{
+	struct err err;
+	bool own_user;
+	if (identity_drop(64631, 0, getppid(), &own_user, &err) < 0)
+		problem(to, err.text);
+	if (own_user != g->root)
+		problem(to, "as root it has no user of its own");
+	if (front_restrict(abi_of(g), &err) < 0)
+		problem(to, err.text);
+	if (front_cannot())
+		problem(to, front_cannot());
+	for (unsigned i = 0; i < n_attempts; i++)
+		if (!(attempts[i].flags & KILLS))
+			report(to, i, attempts[i].run(env));
+	_exit(0);
+}
+
+/* In a child, since afterwards nobody can look at the workspace. */
+static void try_in_front(const struct try_group *g, int to)
+{
+	int status;
+	make_workspace(g->root);
+	become(g->root);
+	struct attempt_env env = new_env();
+	env.foreign_pid = foreign_process();
+	struct sha256 before = hash_workspace();
+	pid_t pid = fork();
+	if (pid == 0)
+		restricted_front(g, to, &env);
+	(void)waitpid(pid, &status, 0);
+	struct sha256 after = hash_workspace();
+	report(to, UNCHANGED,
+		WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+			memcmp(&before, &after, sizeof(before)) == 0);
+	(void)kill(env.foreign_pid, SIGKILL);
+}
+
+/* The supervisor of a node: what core may below the directories, what a supervisor may, and nothing
+ * else. */
+static void try_in_node(const struct try_group *g, int to)
+{
+	struct err err;
+	char path[200];
+	make_workspace(g->root);
+	become(g->root);
+	struct attempt_env env = new_env();
+	env.foreign_pid = foreign_process();
+	path_in(programs, "cloister-worker", path, sizeof(path));
+	int exe = open(path, O_PATH | O_CLOEXEC);
+	must(exe >= 0, "opening the worker");
+	const struct node_rights rights = {.landlock_abi = abi_of(g),
+		.write_fds = &env.mount_fd,
+		.n_write_fds = 1,
+		.exec_fds = &exe,
+		.n_exec_fds = 1};
+	if (node_restrict(&rights, &err) < 0)
+		problem(to, err.text);
+	if (core_cannot(&env))
+		problem(to, core_cannot(&env));
+	for (unsigned i = 0; i < n_attempts; i++)
+		if (!(attempts[i].flags & (CORE_MAY | SUPERVISOR_MAY | KILLS)))
+			report(to, i, in_child(&attempts[i], &env));
+}
+
 static void collect(struct try_group *g, int from)
 {
 	int m[2];
@@ -410,8 +501,8 @@ static void collect(struct try_group *g, int from)
 
 static void run_group(struct try_group *g)
 {
-	static void (*const run[])(const struct try_group *g, int to) = {
-		try_free, try_in_worker, try_in_supervisor, try_in_journal, try_in_core};
+	static void (*const run[])(const struct try_group *g, int to) = {try_free, try_in_worker,
+		try_in_supervisor, try_in_journal, try_in_core, try_in_front, try_in_node};
 	int pipes[2];
 	for (unsigned i = 0; i < ATTEMPTS_MAX; i++)
 		g->results[i] = NOT_TRIED;
@@ -454,6 +545,12 @@ static bool is_permitted(const struct try_group *g, const struct attempt *a)
 	if (g->role == ROLE_JOURNAL)
 		return (a->flags & KILLS) ||
 		       (g->abi < 0 && (a->flags & (READS_OUTSIDE | CORE_MAY | CORE_LANDLOCK)));
+	if (g->role == ROLE_FRONT)
+		return (a->flags & KILLS) != 0;
+	if (g->role == ROLE_NODE)
+		return (a->flags & (CORE_MAY | SUPERVISOR_MAY | KILLS)) ||
+		       (g->abi < 0 &&
+			       (a->flags & (CORE_LANDLOCK | SUPERVISOR_LANDLOCK | READS_OUTSIDE)));
 	return (a->flags & (CORE_MAY | KILLS)) ||
 	       (g->abi < 0 && (a->flags & (READS_OUTSIDE | CORE_LANDLOCK)));
 }
@@ -565,7 +662,7 @@ static void add_groups(bool root)
 {
 	static const int abis[] = {0, 3, 2, -1};
 	groups[n_groups++] = (struct try_group){.role = ROLE_FREE, .root = root};
-	for (enum role r = ROLE_WORKER; r <= ROLE_CORE; r++)
+	for (enum role r = ROLE_WORKER; r <= ROLE_NODE; r++)
 		for (size_t i = 0; i < ARRAY_LEN(abis); i++)
 			groups[n_groups++] =
 				(struct try_group){.role = r, .abi = abis[i], .root = root};
@@ -604,7 +701,7 @@ static void add_cases(struct try_group *g)
 		if (g->role == ROLE_FREE ? must_work_free(&attempts[i], g->root)
 					 : !is_permitted(g, &attempts[i]))
 			add_case(g, i, attempts[i].name, check_cell);
-	if (g->role == ROLE_WORKER)
+	if (g->role == ROLE_WORKER || g->role == ROLE_FRONT)
 		add_case(g, 0, "the workspace is byte for byte as it was", nothing_changed);
 }
 
