@@ -585,7 +585,7 @@ const struct attempt attempts[] = {
 	A(connect_the_channel_elsewhere, NOT_HERE),
 	A(execute_a_program, 0),
 	A(execute_a_descriptor, SUPERVISOR_LANDLOCK),
-	A(execute_memory, 0),
+	A(execute_memory, NODE_LANDLOCK),
 	A(start_a_process, SUPERVISOR_MAY),
 	A(start_a_process_by_fork, 0),
 	A(start_a_process_by_clone3, 0),

@@ -24,6 +24,7 @@ enum attempt_flags {
 	SUPERVISOR_MAY = 16,      /* and the supervisor this one */
 	SUPERVISOR_LANDLOCK = 32, /* what only Landlock refuses to the supervisor */
 	CORE_LANDLOCK = 128,      /* and to core */
+	NODE_LANDLOCK = 256,      /* and to the supervisor of a node */
 	KILLS = 64,               /* ends the process that tries */
 };
 

@@ -549,8 +549,8 @@ static bool is_permitted(const struct try_group *g, const struct attempt *a)
 		return (a->flags & KILLS) != 0;
 	if (g->role == ROLE_NODE)
 		return (a->flags & (CORE_MAY | SUPERVISOR_MAY | KILLS)) ||
-		       (g->abi < 0 &&
-			       (a->flags & (CORE_LANDLOCK | SUPERVISOR_LANDLOCK | READS_OUTSIDE)));
+		       (g->abi < 0 && (a->flags & (NODE_LANDLOCK | CORE_LANDLOCK |
+							  SUPERVISOR_LANDLOCK | READS_OUTSIDE)));
 	return (a->flags & (CORE_MAY | KILLS)) ||
 	       (g->abi < 0 && (a->flags & (READS_OUTSIDE | CORE_LANDLOCK)));
 }
