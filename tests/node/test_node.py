@@ -17,6 +17,7 @@ import time
 import traceback
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
+TRY_CORE = BUILD / "tests/node/try_core"
 CLOISTER = BUILD / "cloister"
 WAIT = 60  # seconds that a busy machine may take for anything
 
@@ -434,7 +435,47 @@ def without_landlock_it_does_not_start():
         n.done()
 
 
-CASES = [processes_say_what_they_are, core_may_crash_under_load, front_may_crash_under_load, a_worker_may_crash,
+def taken_over(what):
+    """A node whose core was replaced by one that does `what`."""
+    n = Node("--serve-workers=3", env={"CLOISTER_TRY": what}, start=False)
+    programs = n.dir / "programs"
+    programs.mkdir()
+    for name in ["cloister-supervisor", "cloister-front", "cloister-worker"]:
+        shutil.copy(BUILD / name, programs / name)
+    shutil.copy(TRY_CORE, programs / "cloister-core")
+    n.env["CLOISTER_LIBEXECDIR"] = str(programs)
+    n.start()
+    return n
+
+
+def a_core_that_misbehaves_is_ended_and_its_node_lives():
+    for what in ["garbage to leases", "garbage to control", "no channel", "wrong message", "does not read"]:
+        n = taken_over(what)
+        try:
+            until(what, lambda: n.text().count("core (pid") >= 3)
+            assert n.proc.poll() is None
+            assert n.ask("GET", "/healthz", token=None)[0] == 200
+            times = [line.split()[0] for line in n.text().splitlines() if "core (pid" in line]
+            assert times == sorted(times)
+            assert n.stop() == 0, n.text()
+        finally:
+            n.done()
+
+
+def a_core_gets_no_more_workers_than_its_supervisor_allows():
+    n = taken_over("many workers")
+    try:
+        until("the refusals", lambda: "TRY: 5 of 8 workers were refused" in n.text())
+        assert len(n.children()["cloister-worker"]) <= 3
+        workers = n.children()["cloister-worker"]
+        os.kill(n.children()["cloister-core"][0], signal.SIGKILL)
+        until("its workers to end", lambda: not any(pathlib.Path(f"/proc/{p}").exists() for p in workers))
+    finally:
+        n.done()
+
+
+CASES = [a_core_that_misbehaves_is_ended_and_its_node_lives, a_core_gets_no_more_workers_than_its_supervisor_allows,
+         processes_say_what_they_are, core_may_crash_under_load, front_may_crash_under_load, a_worker_may_crash,
          supervisor_may_crash_and_nothing_outlives_it, a_reload_loses_no_request, a_reload_of_nonsense_changes_nothing,
          a_broken_configuration_does_not_start, it_ends_in_order, a_removed_token_counts_no_more,
          sessions_of_others_do_not_exist, the_lesser_role_counts, half_an_upload_is_nothing, an_older_landlock_serves,
