@@ -16,7 +16,7 @@ static struct msg_out out;
 static void send_one(int sock, const int *fds, unsigned n)
 {
 	struct err err;
-	(void)packet_send(sock, out.data, out.len, fds, n, true, &err);
+	(void)!packet_send(sock, out.data, out.len, fds, n, true, &err);
 	msg_out_clear(&out);
 }
 
@@ -63,15 +63,14 @@ int main(void)
 {
 	const char *what = getenv("CLOISTER_TRY");
 	struct err err;
-	char packet[256];
 	say_ready();
 	if (!what)
 		return 3;
 	if (strcmp(what, "garbage to leases") == 0)
-		(void)packet_send(
+		(void)!packet_send(
 			CORE_FD_LEASES, "garbage that is no message", 26, NULL, 0, true, &err);
 	else if (strcmp(what, "garbage to control") == 0)
-		(void)packet_send(
+		(void)!packet_send(
 			CORE_FD_CONTROL, "garbage that is no message", 26, NULL, 0, true, &err);
 	else if (strcmp(what, "no channel") == 0) {
 		put_spawn(1);
@@ -89,7 +88,6 @@ int main(void)
 			send_one(CORE_FD_LEASES, NULL, 0);
 		}
 	/* Waits to be ended. */
-	while (packet_recv(CORE_FD_CONTROL, packet, sizeof(packet), NULL, NULL, true, &err) > 0)
-		;
-	return 0;
+	for (;;)
+		(void)pause();
 }
