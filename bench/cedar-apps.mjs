@@ -1,13 +1,16 @@
 // The applications of the OOPSLA 2024 benchmarks with generated entities: one line of JSON each to FILE, for
 // bench_cedar_apps, and what the official engine (policies preparsed) needs for one decision.
 //
-//   node bench/cedar-apps.mjs APPS.jsonl FILE      (run where @cedar-policy/cedar-wasm is installed: NODE_PATH or cwd)
+// With PROGRAM (bench_cedar_apps) both are measured in turns and a table is printed.
+//
+//   node bench/cedar-apps.mjs APPS.jsonl FILE [PROGRAM]      (run where @cedar-policy/cedar-wasm is installed: NODE_PATH or cwd)
+import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { cwd } from 'node:process';
 
 const oracle = createRequire(cwd() + '/')('@cedar-policy/cedar-wasm/nodejs');
-const ENTITIES = 30, REQUESTS = 100, LINKS = 20;
+const ENTITIES = 30, REQUESTS = 100, LINKS = 20, ROUNDS = 40;
 
 let seed = 7;
 const random = n => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0, Math.floor(seed / 2 ** 32 * n));
@@ -59,26 +62,49 @@ function makePolicies(app, all) {
   return { staticPolicies: named(parts.policies, 'p'), templates, templateLinks: links };
 }
 
-function measure(line) {
-  const check = oracle.preparsePolicySet(line.id, line.policies);
-  if (check.type !== 'success') throw new Error(`${line.id}: ${check.errors[0].message}`);
-  const times = [];
-  for (const r of [...line.requests, ...line.requests]) {
-    const start = process.hrtime.bigint();
+
+// Processor time: what else the machine does counts for neither side.
+const cpu = () => { const { user, system } = process.cpuUsage(); return (user + system) * 1000; };
+
+function theirs(line) {
+  const start = cpu();
+  for (const r of line.requests) {
     const a = oracle.statefulIsAuthorized({ ...r, preparsedPolicySetId: line.id, entities: line.entities });
-    times.push(Number(process.hrtime.bigint() - start));
     if (a.type !== 'success') throw new Error(`${line.id}: ${a.errors[0].message}`);
   }
-  // The first half warmed it up.
-  const warm = times.slice(line.requests.length).sort((a, b) => a - b);
-  return warm[warm.length >> 1];
+  return (cpu() - start) / line.requests.length;
+}
+
+const median = list => list.slice().sort((a, b) => a - b)[list.length >> 1];
+const perSecond = ns => Math.round(1e9 / ns).toLocaleString('en');
+
+async function compare(line, program, file) {
+  const child = spawn(program, [file, line.id], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ours = () => new Promise(done => {
+    child.stdout.once('data', text => { const [fast, json, n] = String(text).split(' ').map(Number); done([fast / n, json / n]); });
+    child.stdin.write('\n');
+  });
+  const rows = [];
+  for (let i = -3; i < ROUNDS; i++) { // the first three warm both up
+    const row = [...await ours(), theirs(line)];
+    if (i >= 0) rows.push(row);
+  }
+  child.stdin.end();
+  const [fast, json, their] = [0, 1, 2].map(k => median(rows.map(r => r[k])));
+  console.log(`| ${line.id} | ${perSecond(fast)} | ${perSecond(json)} | ${perSecond(their)} | ${median(rows.map(r => r[2] / r[1])).toFixed(1)} x |`);
 }
 
 const lines = readFileSync(process.argv[2], 'utf8').trim().split('\n').map(text => {
   const app = JSON.parse(text), schema = app.schema[''], all = idsOf(Object.keys(schema.entityTypes));
-  const line = { id: app.id, policies: makePolicies(app, all), entities: makeEntities(schema, all),
+  return { id: app.id, policies: makePolicies(app, all), entities: makeEntities(schema, all),
     requests: Array.from({ length: REQUESTS }, () => makeRequest(schema, all)) };
-  console.log(`${app.id}: official engine, preparsed policies, ${line.entities.length} entities: ${(measure(line) / 1000).toFixed(1)} us`);
-  return JSON.stringify(line);
 });
-writeFileSync(process.argv[3], lines.join('\n') + '\n');
+writeFileSync(process.argv[3], lines.map(line => JSON.stringify(line)).join('\n') + '\n');
+if (process.argv[4]) console.log('| application | prepared /s | JSON in /s | official engine, policies preparsed /s | JSON in against it |\n|---|---|---|---|---|');
+for (const line of lines) {
+  const check = oracle.preparsePolicySet(line.id, line.policies);
+  if (check.type !== 'success') throw new Error(`${line.id}: ${check.errors[0].message}`);
+  theirs(line);
+  if (process.argv[4]) await compare(line, process.argv[4], process.argv[3]);
+  else console.log(`${line.id}: official engine, preparsed policies, ${line.entities.length} entities: ${(theirs(line) / 1000).toFixed(1)} us`);
+}

@@ -20,13 +20,16 @@ const entities = line.slice(line.indexOf('"entities":'), line.indexOf(',"request
 const asText = { rawText: `{${request},"preparsedPolicySetId":"ten",${entities}}` };
 const asObjects = { ...input.request, preparsedPolicySetId: 'ten', entities: input.entities };
 
+// Processor time: what else the machine does counts for neither side.
+const cpu = () => { const { user, system } = process.cpuUsage(); return (user + system) * 1000; };
+
 function theirs(call) {
-  const start = process.hrtime.bigint();
+  const start = cpu();
   for (let i = 0; i < THEIRS; i++) {
     const a = oracle.statefulIsAuthorized(call);
     if (a.response?.decision !== 'allow') throw new Error(stringify(a));
   }
-  return Number(process.hrtime.bigint() - start) / THEIRS;
+  return (cpu() - start) / THEIRS;
 }
 
 const child = spawn(process.argv[2], ['--serve'], { stdio: ['pipe', 'pipe', 'inherit'] });

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { REQUESTS_MAX = 256, ROUNDS = 200 };
 
@@ -108,30 +109,67 @@ static int measure(struct app *a)
 	return bench_end(&b);
 }
 
+static long long nanoseconds(int (*what)(void *), struct app *a)
+{
+	struct timespec from, to;
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	if (what(a) < 0)
+		exit(1);
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	return (long long)(to.tv_sec - from.tv_sec) * 1000000000 + (to.tv_nsec - from.tv_nsec);
+}
+
+/* For every line of standard input: the nanoseconds of CPU of all requests, prepared and of JSON,
+ * so that a peer can be measured in turn. */
+static int serve(struct app *a)
+{
+	int c;
+	while ((c = getchar()) != EOF) {
+		if (c != '\n')
+			continue;
+		long long fast = nanoseconds(prepared, a);
+		printf("%lld %lld %u\n", fast, nanoseconds(from_json, a), a->n);
+		(void)fflush(stdout);
+	}
+	return 0;
+}
+
+/* With `only`, the application of that name is served and the others are passed over. */
+static int run_app(const char *line, size_t n, const char *only)
+{
+	struct ced_arena arena;
+	struct ced_json j;
+	struct cedar_error err;
+	struct app app;
+	int failed = 0;
+	ced_arena_init(&arena, 64 << 20, "memory_bytes");
+	must(ced_json_read(&arena, line, n, 200, "depth", &j, &err), &err);
+	app_open(&app, line, &j);
+	if (!only)
+		failed = measure(&app);
+	else if (strcmp(app.name, only) == 0)
+		failed = serve(&app);
+	app_close(&app);
+	ced_arena_done(&arena);
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t n;
 	int failed = 0;
-	FILE *f = argc == 2 ? fopen(argv[1], "re") : NULL;
+	FILE *f = argc == 2 || argc == 3 ? fopen(argv[1], "re") : NULL;
 	if (!f) {
-		fputs("usage: bench_cedar_apps FILE (of bench/cedar-apps.mjs)\n", stderr);
+		fputs("usage: bench_cedar_apps FILE [APPLICATION] (of bench/cedar-apps.mjs)\n",
+			stderr);
 		return 1;
 	}
-	bench_pin();
-	while ((n = getline(&line, &room, f)) > 0) {
-		struct ced_arena arena;
-		struct ced_json j;
-		struct cedar_error err;
-		struct app app;
-		ced_arena_init(&arena, 64 << 20, "memory_bytes");
-		must(ced_json_read(&arena, line, (size_t)n, 200, "depth", &j, &err), &err);
-		app_open(&app, line, &j);
-		failed |= measure(&app);
-		app_close(&app);
-		ced_arena_done(&arena);
-	}
+	if (argc == 2)
+		bench_pin();
+	while ((n = getline(&line, &room, f)) > 0)
+		failed |= run_app(line, (size_t)n, argc == 3 ? argv[2] : NULL);
 	free(line);
 	(void)fclose(f);
 	return failed;

@@ -5,7 +5,7 @@
  *     bench_cedar_decide --times N   N prepared decisions and no measuring, for callgrind
  *     bench_cedar_decide --input     the policies, entities and request as JSON, for a peer
  *     bench_cedar_decide --serve     for every line N of standard input: N decisions of JSON, and
- *                                    the nanoseconds they took
+ *                                    the nanoseconds of CPU they took
  *
  * The allocation counter is the linker's: malloc, calloc and realloc of the library go through the
  * wrappers below.
@@ -168,11 +168,11 @@ static int serve(struct gate *g)
 	unsigned times;
 	while (scanf("%u", &times) == 1) {
 		struct timespec a, z;
-		(void)clock_gettime(CLOCK_MONOTONIC, &a);
+		(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
 		for (unsigned i = 0; i < times; i++)
 			if (decide_json(g) < 0)
 				return 1;
-		(void)clock_gettime(CLOCK_MONOTONIC, &z);
+		(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &z);
 		(void)printf("%lld\n",
 			(long long)(z.tv_sec - a.tv_sec) * 1000000000 + (z.tv_nsec - a.tv_nsec));
 		(void)fflush(stdout);
