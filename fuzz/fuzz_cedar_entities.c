@@ -29,8 +29,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (cedar_entities_from_json((const char *)data, size, NULL, &set, &err) == 0) {
 		check(set);
 		cedar_entities_free(set);
+	} else if (err.line > size + 1) {
+		abort();
 	}
 	if (cedar_request_from_json((const char *)data, size, NULL, &request, &err) == 0)
 		cedar_request_free(request);
+	else if (err.line > size + 1)
+		abort();
 	return 0;
 }

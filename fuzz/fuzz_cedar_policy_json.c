@@ -10,8 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cedar_policies *policies, *again;
 	struct cedar_text json, twice, text;
 	struct cedar_error err;
-	if (cedar_policies_from_json((const char *)data, size, NULL, &policies, &err) < 0)
+	if (cedar_policies_from_json((const char *)data, size, NULL, &policies, &err) < 0) {
+		if (err.line > size + 1)
+			abort();
 		return 0;
+	}
 	if (cedar_policies_to_json(policies, &json, &err) < 0 ||
 		cedar_policies_from_json(json.data, json.length, NULL, &again, &err) < 0 ||
 		cedar_policies_to_json(again, &twice, &err) < 0)

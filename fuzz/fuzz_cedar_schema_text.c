@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cedar_schema *s;
 
 	if (cedar_schema_from_text((const char *)data, size, NULL, &s, &err) < 0) {
-		demand(err.code < 0 && err.text[0] != '\0');
+		demand(err.code < 0 && err.text[0] != '\0' && err.line <= size + 1);
 		return 0;
 	}
 	check_schema(s);

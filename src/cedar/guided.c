@@ -475,6 +475,7 @@ int cedar_schema_request_from_json(const cedar_schema *schema, const char *json,
 	ced_arena_init(&scratch, limits->memory_bytes, "memory_bytes");
 	int code = request_from_json(schema, json, n, limits, &scratch, q, &local);
 
+	ced_place(&local, json, n);
 	ced_arena_done(&scratch);
 	if (code < 0) {
 		cedar_request_free(q);

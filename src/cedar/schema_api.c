@@ -40,6 +40,7 @@ static int from(reader_fn *read, const char *text, size_t n, const struct cedar_
 	ced_arena_init(&s->arena, limits->memory_bytes, "memory_bytes");
 	r = load(s, read, text, n, limits, &local);
 	if (r < 0) {
+		ced_place(&local, text, n);
 		cedar_schema_free(s);
 		if (err)
 			*err = local;

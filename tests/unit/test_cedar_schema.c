@@ -339,6 +339,27 @@ static void a_mistake_is_shown_where_it_is(void **state)
 	}
 }
 
+static void a_mistake_in_json_is_shown_where_it_is(void **state)
+{
+	static const struct {
+		const char *json;
+		uint32_t line, column;
+	} cases[] = {
+		{"{\"\":{\"entityTypes\":{},\n \"actions\":{\"a\":1}}}", 2, 17},
+		{"{\"\":{\n\"entityTypes\":{\"A\":{\"tags\":{\"type\":\"Nope\"}}},\"actions\":{}}}",
+			2, 28},
+		{"{\"\":{\"entityTypes\":{},\n", 2, 1},
+	};
+	struct cedar_error err;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(cases); i++) {
+		assert_true(try_schema(cedar_schema_from_json, cases[i].json, NULL, &err) < 0);
+		assert_int_equal(err.line, cases[i].line);
+		assert_int_equal(err.column, cases[i].column);
+	}
+}
+
 static void what_is_not_closed_names_where_it_was_opened(void **state)
 {
 	struct cedar_error err;
@@ -661,6 +682,7 @@ int main(void)
 		cmocka_unit_test(json_that_the_language_has_is_accepted),
 		cmocka_unit_test(json_that_it_has_not_is_refused_with_a_reason),
 		cmocka_unit_test(a_mistake_is_shown_where_it_is),
+		cmocka_unit_test(a_mistake_in_json_is_shown_where_it_is),
 		cmocka_unit_test(what_is_not_closed_names_where_it_was_opened),
 		cmocka_unit_test(nesting_ends_at_its_limit_by_name),
 		cmocka_unit_test(common_types_that_share_cost_no_more_than_they_are_long),

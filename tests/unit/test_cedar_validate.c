@@ -771,6 +771,24 @@ static void requests_are_those_that_the_action_takes(void **state)
 /* ---- bounds ---- */
 
 /* A check that would take forever ends at a named number of steps, and the policy is not valid. */
+static void a_request_that_does_not_fit_is_shown_where(void **state)
+{
+	static const char json[] =
+		"{\"principal\":{\"type\":\"User\",\"id\":\"u\"},\n"
+		"\"action\":{\"type\":\"Action\",\"id\":\"edit\"},\"resource\":{\"type\":\"Doc\","
+		"\"id\":\"d\"},\n \"context\":{\"n\":1}}";
+	cedar_schema *s = schema_of(schema_text);
+	cedar_request *q;
+	struct cedar_error err;
+
+	(void)state;
+	assert_int_equal(cedar_schema_request_from_json(s, json, strlen(json), NULL, &q, &err),
+		CEDAR_E_INVALID);
+	assert_int_equal(err.line, 3);
+	assert_int_equal(err.column, 13);
+	cedar_schema_free(s);
+}
+
 static void checking_ends_after_a_number_of_steps(void **state)
 {
 	enum { TYPES = 300 };
@@ -867,6 +885,7 @@ int main(void)
 		cmocka_unit_test(entities_that_do_not_are_refused),
 		cmocka_unit_test(the_schema_brings_its_actions_with_it),
 		cmocka_unit_test(requests_are_those_that_the_action_takes),
+		cmocka_unit_test(a_request_that_does_not_fit_is_shown_where),
 		cmocka_unit_test(checking_ends_after_a_number_of_steps),
 		cmocka_unit_test(a_report_has_no_more_than_its_number_of_findings),
 		cmocka_unit_test(expressions_as_high_as_the_parser_allows_are_checked),
