@@ -12,7 +12,6 @@
 #include "daemon/messages.h"
 #include "daemon/programs.h"
 #include "daemon/rights_node.h"
-#include "daemon/rights.h"
 #include "session/state.h"
 #include "sys/landlock.h"
 #include "sys/loop.h"
@@ -633,10 +632,10 @@ static int drop_rights(struct node *n, struct err *err)
 		.n_write_fds = n->shared_fd >= 0 ? 3 : 2,
 		.exec_fds = exec_fds,
 		.n_exec_fds = 3};
-	const char *loader = supervisor_loader();
-	_cleanup_close_ int loader_fd = loader ? open(loader, O_PATH | O_CLOEXEC) : -1;
-	if (loader_fd >= 0)
-		exec_fds[rights.n_exec_fds++] = loader_fd;
+	/* Front is linked with shared libraries, whatever the others are. */
+	_cleanup_close_ int loader = program_loader(n->front_exe);
+	if (loader >= 0)
+		exec_fds[rights.n_exec_fds++] = loader;
 	int r = process_undumpable(err);
 	return r < 0 ? r : node_restrict(&rights, err);
 }

@@ -1,7 +1,9 @@
 /* Where the programs of the roles are: see programs.h. */
 #include "daemon/programs.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,4 +42,30 @@ int program_open(const char *dir, const char *name, struct err *err)
 		fd = open_program(CLOISTER_LIBEXECDIR, name);
 	return fd >= 0 ? fd
 		       : err_set(err, ERR_UNAVAILABLE, "the program '%s' is not installed", name);
+}
+
+static bool read_at(int fd, void *p, size_t n, uint64_t at)
+{
+	return at <= INT64_MAX && pread(fd, p, n, (off_t)at) == (ssize_t)n;
+}
+
+int program_loader(int exe_fd)
+{
+	char path[64], loader[256];
+	ElfW(Ehdr) h;
+	ElfW(Phdr) p;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", exe_fd);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || !read_at(fd, &h, sizeof(h), 0) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+		return -1;
+	for (unsigned i = 0; i < h.e_phnum; i++) {
+		if (!read_at(fd, &p, sizeof(p), h.e_phoff + i * sizeof(p)))
+			return -1;
+		if (p.p_type != PT_INTERP || p.p_filesz == 0 || p.p_filesz > sizeof(loader))
+			continue;
+		if (!read_at(fd, loader, p.p_filesz, p.p_offset) || loader[p.p_filesz - 1] != '\0')
+			return -1;
+		return open(loader, O_PATH | O_CLOEXEC);
+	}
+	return -1;
 }
