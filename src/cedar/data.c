@@ -160,7 +160,9 @@ static int extension_value(
 static int set_value(const struct ced_reader *r, const struct ced_json *j, struct ced_value *ret)
 {
 	struct ced_value *items = calloc(j->count ? j->count : 1, sizeof(*items));
-	int code = items ? 0 : ced_fail_memory(r->err);
+	int code = 0;
+	if (!items)
+		return ced_fail_memory(r->err);
 	for (uint32_t i = 0; i < j->count && code == 0; i++)
 		code = ced_value_from_json(r, &j->u.items[i], &items[i]);
 	if (code == 0) {
@@ -176,7 +178,9 @@ static int set_value(const struct ced_reader *r, const struct ced_json *j, struc
 static int record_value(const struct ced_reader *r, const struct ced_json *j, struct ced_value *ret)
 {
 	struct ced_field *fields = calloc(j->count ? j->count : 1, sizeof(*fields));
-	int code = fields ? 0 : ced_fail_memory(r->err);
+	int code = 0;
+	if (!fields)
+		return ced_fail_memory(r->err);
 	for (uint32_t i = 0; i < j->count && code == 0; i++) {
 		const struct ced_member *m = &j->u.members[i];
 		fields[i].key = ced_intern(r->names, m->key.p, m->key.n);

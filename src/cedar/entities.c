@@ -192,7 +192,7 @@ int ced_entities_add(
 {
 	struct ced_entity e = *given;
 	uint32_t node;
-	const uint32_t *parents;
+	const uint32_t *parents = NULL;
 	const struct ced_uid *uid = ced_uid_make(b->r.arena, e.uid.type, e.uid.id);
 	int code = uid ? node_of(b, uid, &node) : ced_arena_fail(b->r.arena, b->r.err, pos);
 	if (code == 0)
@@ -349,7 +349,9 @@ static int read_fields(struct ced_entities_builder *b, const struct ced_guide *g
 			tag ? "tags" : "attrs", ced_json_kind_name(j->kind));
 	uint32_t n = j ? j->count : 0;
 	struct ced_field *fields = calloc(n ? n : 1, sizeof(*fields));
-	int code = fields ? 0 : ced_fail_memory(r->err);
+	int code = 0;
+	if (!fields)
+		return ced_fail_memory(r->err);
 	for (uint32_t i = 0; i < n && code == 0; i++) {
 		const struct ced_member *m = &j->u.members[i];
 		fields[i].key = ced_intern(r->names, m->key.p, m->key.n);

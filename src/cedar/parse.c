@@ -306,7 +306,7 @@ static int body_policies(struct ced_parser *p, void *ctx)
 {
 	const struct sink *sink = ctx;
 	while (!ced_p_at(p, CED_TOKEN_END)) {
-		struct ced_policy *policy;
+		struct ced_policy *policy = NULL;
 		if (parse_policy(p, &policy) < 0)
 			return -1;
 		int code = sink->take(sink->ctx, policy, p->s.err);

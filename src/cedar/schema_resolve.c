@@ -381,7 +381,7 @@ static int resolve_record(struct resolver *v, const struct ced_sch_namespace *sp
 static int resolve_set(struct resolver *v, const struct ced_sch_namespace *space,
 	const struct ced_sch_type *type, const struct ced_type **ret_ty)
 {
-	const struct ced_type *elem;
+	const struct ced_type *elem = NULL;
 
 	if (resolve_type(v, space, type->elem, &elem) < 0)
 		return -1;
