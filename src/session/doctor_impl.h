@@ -45,6 +45,9 @@
 		"use Linux 5.11 or newer with overlayfs")                                          \
 	PROBE(idmap, "idmapped_mounts", false, "workspaces whose files keep their owner, as root", \
 		"needs root and a file system that allows it (ext4, xfs, btrfs)")                  \
+	PROBE(own_users, "own_users", false,                                                       \
+		"a user of its own for the process that talks to clients, and for workers",        \
+		"start cloister serve as root; else system calls and Landlock hold them apart")    \
 	PROBE(cgroup2, "cgroup2", false, "limits on memory and processes of real commands",        \
 		"delegate a cgroup v2 subtree (systemd: Delegate=yes)")                            \
 	PROBE(cgroup1, "cgroup1", false, "the same limits where only cgroup v1 is mounted",        \

@@ -327,6 +327,18 @@ static bool is_fs(const char *path, long magic)
 	return statfs(path, &fs) == 0 && (long)fs.f_type == magic;
 }
 
+void probe_own_users(struct doctor *d, struct doctor_check *c)
+{
+	(void)d;
+	if (geteuid() == 0)
+		doctor_ok(c,
+			"front runs as serve.front_uid, workers as 65534, core as root without "
+			"capabilities over other processes");
+	else
+		doctor_not(c, 0, "an ordinary user has one uid: front, core and workers share %u",
+			(unsigned)geteuid());
+}
+
 void probe_cgroup2(struct doctor *d, struct doctor_check *c)
 {
 	static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
