@@ -343,7 +343,7 @@ static int failed_report(const struct fence_report *m, struct err *err)
 static int heard(struct command *c, const struct fence_report *m, struct err *err)
 {
 	switch ((enum fence_report_type)m->type) {
-	case FENCE_STARTED: return 0;
+	case FENCE_STARTED: c->result.limited = m->limited; return 0;
 	case FENCE_FAILED: return failed_report(m, err);
 	case FENCE_EXITED:
 		c->exited = true;

@@ -36,6 +36,7 @@ struct command_options {
 struct command_result {
 	int status;     /* as of wait(2) */
 	bool timed_out; /* and was ended for that */
+	bool limited;   /* memory and number of its processes together had limits */
 	int64_t duration_ms, cpu_us, max_rss_kb;
 	struct timespec started;      /* CLOCK_REALTIME */
 	const struct output *streams; /* COMMAND_STREAMS of them */

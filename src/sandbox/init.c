@@ -190,7 +190,7 @@ static pid_t start_command(const struct init *i)
 		give_up(i, &words.err, words.exec_failed);
 	for (int fd = FENCE_FD_STDIN; fd <= FENCE_FD_STDERR; fd++)
 		(void)close(i->fds[fd]);
-	const struct fence_report m = {.type = FENCE_STARTED};
+	const struct fence_report m = {.type = FENCE_STARTED, .limited = i->limited};
 	report(i, &m);
 	return pid;
 }

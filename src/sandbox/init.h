@@ -18,6 +18,7 @@ struct init {
 	int fds[FENCE_FDS]; /* enum fence_request_fd; the workspace's is not used */
 	int go;             /* a pipe: one byte comes when the identity is mapped */
 	int lower_tree;     /* as of root_build() */
+	bool limited;       /* a cgroup limits all processes together */
 };
 
 /* In the cloned child. Closes every descriptor but those above. */

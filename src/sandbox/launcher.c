@@ -3,6 +3,7 @@
 
 #include "sandbox/apply.h"
 #include "sandbox/calls.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/init.h"
 #include "sys/process.h"
 
@@ -17,6 +18,7 @@ struct launcher {
 	int core;
 	const struct fence_config *config;
 	struct seccomp_program calls;
+	struct cgroup cgroup;
 	struct process slots[FENCE_SLOTS_MAX]; /* pid 0: free */
 };
 
@@ -48,7 +50,8 @@ static int free_slot(const struct launcher *l)
 }
 
 /* Clone the init, map its identity and let it go. Whatever fails kills it. */
-static int start(struct launcher *l, struct work *w, struct process *ret, struct err *err)
+static int start(
+	struct launcher *l, struct work *w, unsigned slot, struct process *ret, struct err *err)
 {
 	int go[2];
 	_cleanup_close_ int tree = -1;
@@ -65,6 +68,7 @@ static int start(struct launcher *l, struct work *w, struct process *ret, struct
 		struct init i = {.plan = &w->plan,
 			.request = &w->request,
 			.calls = &l->calls,
+			.limited = l->cgroup.n > 0,
 			.go = wait_for,
 			.lower_tree = tree};
 		memcpy(i.fds, w->fds, sizeof(i.fds));
@@ -72,19 +76,27 @@ static int start(struct launcher *l, struct work *w, struct process *ret, struct
 	}
 	if (chdir("/") < 0 || r < 0)
 		return r;
-	r = namespaces_map(&w->plan, ret->pid, err);
+	r = cgroup_enter(&l->cgroup, &w->plan, slot, ret->pid, err);
+	if (r == 0)
+		r = namespaces_map(&w->plan, ret->pid, err);
 	if (r == 0 && write(let_go, "", 1) != 1)
 		r = err_sys(err, errno, "letting the fence go on");
 	return r;
 }
 
-static void end(struct process *p)
+static void forget(struct launcher *l, unsigned slot)
+{
+	process_done(&l->slots[slot]);
+	l->slots[slot] = (struct process){0};
+	cgroup_leave(&l->cgroup, slot);
+}
+
+static void end(struct launcher *l, unsigned slot)
 {
 	int status;
-	process_kill(p, SIGKILL);
-	(void)process_wait(p, -1, &status);
-	process_done(p);
-	*p = (struct process){0};
+	process_kill(&l->slots[slot], SIGKILL);
+	(void)process_wait(&l->slots[slot], -1, &status);
+	forget(l, slot);
 }
 
 static int handle(struct launcher *l, struct work *w, struct err *err)
@@ -95,9 +107,9 @@ static int handle(struct launcher *l, struct work *w, struct err *err)
 	plan_make(l->config, &w->request.limits, (unsigned)slot, (uint32_t)getpid(), &w->plan);
 	struct process *p = &l->slots[slot];
 	*p = (struct process){.pidfd = -1};
-	int r = start(l, w, p, err);
+	int r = start(l, w, (unsigned)slot, p, err);
 	if (r < 0 && p->pid > 0)
-		end(p);
+		end(l, (unsigned)slot);
 	else if (r < 0)
 		*p = (struct process){0};
 	return r;
@@ -123,13 +135,11 @@ static int receive(struct launcher *l, struct err *err)
 	return r;
 }
 
-static void reap(struct process *p)
+static void reap(struct launcher *l, unsigned slot)
 {
 	int status;
-	if (!process_wait(p, 0, &status))
-		return;
-	process_done(p);
-	*p = (struct process){0};
+	if (process_wait(&l->slots[slot], 0, &status))
+		forget(l, slot);
 }
 
 static int turn(struct launcher *l, struct err *err)
@@ -143,7 +153,7 @@ static int turn(struct launcher *l, struct err *err)
 		return err_sys(err, errno, "waiting");
 	for (unsigned i = 0; i < FENCE_SLOTS_MAX; i++)
 		if (p[1 + i].revents)
-			reap(&l->slots[i]);
+			reap(l, i);
 	return p[0].revents ? receive(l, err) : 0;
 }
 
@@ -151,11 +161,12 @@ int launcher_serve(int core, const struct fence_config *config, struct err *err)
 {
 	static struct launcher l;
 	l = (struct launcher){.core = core, .config = config};
+	cgroup_find(&l.cgroup);
 	int r = seccomp_compile(fence_calls, fence_calls_n, &l.calls, err);
 	while (r == 0)
 		r = turn(&l, err);
 	for (unsigned i = 0; i < FENCE_SLOTS_MAX; i++)
 		if (l.slots[i].pid)
-			end(&l.slots[i]);
+			end(&l, i);
 	return r < 0 ? r : 0;
 }

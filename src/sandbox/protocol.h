@@ -67,6 +67,7 @@ struct fence_report {
 	int32_t code;         /* FAILED: enum err_code */
 	int32_t status;       /* EXITED: as of wait(2) */
 	uint32_t exec_failed; /* FAILED: the fence was there, the program was not */
+	uint32_t limited, reserved; /* STARTED: a cgroup limits all processes together */
 	int64_t user_us, system_us, max_rss_kb;
 	char text[FENCE_TEXT_MAX]; /* FAILED; NUL-terminated */
 };

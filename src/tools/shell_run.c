@@ -84,6 +84,9 @@ static const struct field result[] = {
 		.type = FIELD_INT,
 		.help = "Sockets, FIFOs and links to places outside that it made; they are not "
 			"kept."},
+	{.name = "not_limited",
+		.type = FIELD_STRING,
+		.help = "What this machine could not limit for the command."},
 	{.name = "held_back",
 		.type = FIELD_INT,
 		.help = "Hooks, configuration and the like that git would execute later outside of "
@@ -201,6 +204,9 @@ static int put_result(struct tool_call *tc, const struct command_result *done, s
 		jw_bool(out, "timed_out", true);
 	if (was_ended(done))
 		jw_bool(out, "changes_dropped", true);
+	if (!done->limited)
+		jw_cstr(out, "not_limited",
+			"memory of all processes together: no cgroup can be used here");
 	int r = put_stream(tc, &done->streams[COMMAND_STDOUT], "stdout", "stdout_omitted", err);
 	return r < 0 ? r
 		     : put_stream(

@@ -336,6 +336,27 @@ static void many_commands_leave_nothing(void **state)
 	fixture_free(f);
 }
 
+/* Where a cgroup can be used; where not, the answer says so. */
+static void memory_and_processes_are_limited(void **state)
+{
+	(void)state;
+	struct fixture *f = new_fixture(NULL, 0);
+	json_t *r = fixture_ok(f, "shell_run", "%s",
+		"{\"argv\":[\"python3\",\"-c\",\"import os,time\\nn=0\\ntry:\\n while "
+		"n<3000:\\n  if os.fork()==0:\\n   time.sleep(99);os._exit(0)\\n  n+=1\\nexcept "
+		"OSError:\\n print(n)\"]}");
+	int processes = atoi(text(r, "stdout"));
+	assert_true(processes > 100 && processes < 600);
+	json_decref(r);
+	r = fixture_ok(f, "shell_run", "%s",
+		"{\"argv\":[\"python3\",\"-c\",\"import mmap\\nm=[]\\nfor i in range(25):\\n "
+		"b=mmap.mmap(-1,100<<20)\\n b.write(b'x'*(100<<20))\\n m.append(b)\\n\"]}");
+	bool told = *text(r, "not_limited") != '\0';
+	assert_true(told || number(r, "exit_code") == 128 + SIGKILL);
+	json_decref(r);
+	fixture_free(f);
+}
+
 static void git_cannot_be_made_to_execute_outside(void **state)
 {
 	(void)state;
@@ -435,6 +456,7 @@ int main(void)
 		cmocka_unit_test(the_quota_holds_for_commands),
 		cmocka_unit_test(a_change_from_outside_is_a_conflict),
 		cmocka_unit_test(many_commands_leave_nothing),
+		cmocka_unit_test(memory_and_processes_are_limited),
 		cmocka_unit_test(git_cannot_be_made_to_execute_outside),
 		cmocka_unit_test(programs_do_their_work),
 	};
