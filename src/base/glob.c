@@ -155,13 +155,14 @@ static int set_part(struct compiler *c)
 		return r;
 	}
 	int r = set_char(c, &first);
-	last = first;
-	if (r == 0 && sees(c, "-") && !sees(c, "-]")) {
-		c->at++;
-		r = set_char(c, &last);
-	}
 	if (r < 0)
 		return r;
+	last = first;
+	if (sees(c, "-") && !sees(c, "-]")) {
+		c->at++;
+		if ((r = set_char(c, &last)) < 0)
+			return r;
+	}
 	return first > last ? bad(c, "the range is reversed") : add_range(c, first, last);
 }
 
