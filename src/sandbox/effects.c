@@ -412,6 +412,7 @@ static int take_whiteout(struct effects *e, const struct fence_entry *entry, str
 	return r < 0 ? r : clear(e, entry->path, &n, err);
 }
 
+/* A new directory keeps its owner's rights to work in it, since what is in it is made after it. */
 static int take_dir(struct effects *e, const struct fence_entry *entry, struct err *err)
 {
 	_cleanup_node_ struct node n = {.fd = -1};
@@ -420,7 +421,7 @@ static int take_dir(struct effects *e, const struct fence_entry *entry, struct e
 	if (r == 0 && n.kind != NODE_ABSENT && (n.kind != NODE_DIR || entry->opaque))
 		r = clear(e, entry->path, &n, err);
 	if (r == 0 && n.kind == NODE_ABSENT)
-		r = view_mkdir(e->view, &n, mode | S_IRWXU, false, err);
+		return view_mkdir(e->view, &n, mode | S_IRWXU, false, err);
 	if (r < 0)
 		return r;
 	bool workable = (mode & S_IRWXU) == S_IRWXU;

@@ -359,7 +359,7 @@ static void kinds_change_into_each_other(void **state)
 	assert_true(S_ISREG(fx_host_stat(l->f, "link").st_mode));
 }
 
-static void a_directory_without_write_gets_its_files_first(void **state)
+static void a_new_directory_stays_workable_for_its_owner(void **state)
 {
 	struct layer *l = *state;
 	dir(l, "ro", true);
@@ -367,9 +367,23 @@ static void a_directory_without_write_gets_its_files_first(void **state)
 	assert_int_equal(fchmodat(l->fd, "ro", 0555, 0), 0);
 	fx_commit_set(l->f, take(l));
 	fx_expect_host(l->f, "ro/x", "x");
-	assert_int_equal(fx_host_mode(l->f, "ro"), 0555);
+	assert_int_equal(fx_host_mode(l->f, "ro"), 0755);
 	assert_int_equal(fchmodat(l->fd, "ro", 0755, 0), 0);
 	fx_host_chmod(l->f, "ro", 0755);
+}
+
+static void an_old_directory_gets_any_mode_after_its_files(void **state)
+{
+	struct layer *l = *state;
+	fx_host_mkdir(l->f, "old");
+	dir(l, "old", false);
+	put(l, "old/x", "x");
+	assert_int_equal(fchmodat(l->fd, "old", 0555, 0), 0);
+	fx_commit_set(l->f, take(l));
+	fx_expect_host(l->f, "old/x", "x");
+	assert_int_equal(fx_host_mode(l->f, "old"), 0555);
+	fx_host_chmod(l->f, "old", 0755);
+	assert_int_equal(fchmodat(l->fd, "old", 0755, 0), 0);
 }
 
 static const struct {
@@ -742,7 +756,8 @@ int main(void)
 		LAYER(opaque_directories_hide_what_was_below),
 		LAYER(merged_directories_keep_what_was_below),
 		LAYER(kinds_change_into_each_other),
-		LAYER(a_directory_without_write_gets_its_files_first),
+		LAYER(a_new_directory_stays_workable_for_its_owner),
+		LAYER(an_old_directory_gets_any_mode_after_its_files),
 		LAYER(links_lead_inside_or_to_the_system),
 		LAYER(sockets_and_fifos_are_left_out),
 		LAYER(bits_that_change_identity_are_refused),
