@@ -3,6 +3,7 @@
 #include "call/stages.h"
 
 #include "codec/json_write.h"
+#include "journal/journal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -78,10 +79,27 @@ static void put_error(struct call *c)
 	jw_close(b, '}');
 }
 
+/* A place in the journal that is there for good: behind the intent of a change, for a read as it is
+ * known now. */
+static void put_journal(struct call *c)
+{
+	struct buf *b = &c->tc.result;
+	struct jposition at;
+	struct err err;
+	if (!c->tc.env->journal || journal_position(c->tc.env->journal, &at, &err) < 0)
+		return;
+	jw_key(b, "journal");
+	jw_open(b, '{');
+	jw_int(b, "seq", (int64_t)at.seq);
+	jw_str(b, "head", (struct str){at.head, SHA256_HEX});
+	jw_close(b, '}');
+}
+
 static void put_end(struct call *c)
 {
 	struct buf *b = &c->tc.result;
 	jw_cstr(b, "call_id", c->tc.id);
+	put_journal(c);
 	if (c->tc.env->gaps)
 		jw_cstr(b, "weaker", c->tc.env->gaps);
 	buf_putc(b, '}');
@@ -99,11 +117,26 @@ static void refuse(struct call *c)
 	put_end(c);
 }
 
+/* A call that cannot be recorded gives no answer. Changes were recorded before they were made. */
+static void record(struct call *c)
+{
+	struct err err;
+	if (!c->tc.env->journal || c->tc.journaled)
+		return;
+	if ((call_journal_record(&c->tc, &c->err, &c->decision, &err) < 0 ||
+		    call_journal_recover(&c->tc, &err) < 0) &&
+		c->err.code == ERR_OK) {
+		(void)err_wrap(&err, "the call could not be recorded");
+		c->err = err;
+	}
+}
+
 /* A commit has made sure that its answer finds room, so one that fails here has changed nothing. */
 static void finish(struct call *c)
 {
 	struct buf *b = &c->tc.result;
 	c->pending = false;
+	record(c);
 	if (c->err.code == ERR_OK) {
 		jw_bool(b, "executed", true);
 		put_end(c);
@@ -124,7 +157,7 @@ static int publish_changes(struct call *c, struct allowed *take)
 	if (r == 0)
 		r = stage_effects(changed, &publishable, &c->decision, &c->err);
 	if (r == 0)
-		r = stage_commit(publishable, &c->err);
+		r = stage_commit(publishable, &c->decision, &c->err);
 	return r;
 }
 
@@ -223,6 +256,8 @@ int call_start(
 	c->tc.env = env;
 	c->tc.principal = in->principal;
 	c->tc.turn = in->turn;
+	c->tc.asked_tool = in->tool;
+	c->tc.asked_session = in->session_id;
 	c->tc.progress = in->progress;
 	c->tc.progress_ctx = in->progress_ctx;
 	c->tc.content_fd = in->content_fd ? *in->content_fd : -1;

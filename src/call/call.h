@@ -15,6 +15,7 @@
 
 struct tree;
 struct fence;
+struct journal;
 
 /* What calls run with. Borrowed; outlives every call. */
 struct tool_env {
@@ -29,6 +30,7 @@ struct tool_env {
 	struct fence *fence; /* where real commands run; NULL: nowhere */
 	int64_t scratch_bytes,
 		scratch_entries; /* what one command may write; 0: as the fence says */
+	struct journal *journal; /* records every call; NULL: nothing is recorded (tests) */
 	int held_fd;             /* directory of held calls (0700), -1: calls cannot be held */
 	int64_t held_seconds;    /* how long a held call waits */
 	const char *gaps; /* what is weaker on this machine, said in every result; NULL: nothing */

@@ -14,6 +14,7 @@ struct changed {
 struct publishable {
 	struct tool_call *tc;
 	struct changeset *set;
+	const struct decision *decision; /* during stage_commit() */
 };
 
 void changed_free(struct changed *c)
@@ -128,7 +129,7 @@ static int publish(struct publishable *p, struct err *err)
 {
 	struct tool_call *tc = p->tc;
 	struct commit_result done = {0};
-	struct commit_info info = {.call_id = tc->id, .tool = tc->tool->name, .turn = tc->turn};
+	struct journaled *journaled = NULL;
 	int r = tc->tool->report ? tc->tool->report(tc, p->set, err) : 0;
 	if (r < 0)
 		return r;
@@ -136,7 +137,8 @@ static int publish(struct publishable *p, struct err *err)
 	(void)buf_room(&tc->result, CALL_RESULT_TAIL);
 	if ((r = buf_check(&tc->result, "the result", err)) < 0)
 		return r;
-	if ((r = changeset_commit(tc->ws, take_ptr(p->set), &info, &done, err)) < 0)
+	if ((r = stage_journal(tc, take_ptr(p->set), p->decision, &journaled, err)) < 0 ||
+		(r = journaled_commit(journaled, &done, err)) < 0)
 		return r;
 	report_undo(&tc->result, &done);
 	return 0;
@@ -155,9 +157,10 @@ static int show_diff(struct publishable *p, bool dry_run, struct err *err)
 	return report_dry_run(p, &diff, truncated, err);
 }
 
-int stage_commit(struct publishable *take, struct err *err)
+int stage_commit(struct publishable *take, const struct decision *d, struct err *err)
 {
 	_cleanup_(cleanup_publishable_free) struct publishable *p = take;
+	p->decision = d;
 	if (!p->set)
 		return 0;
 	if (is_dry_run(p->tc))

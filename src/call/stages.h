@@ -1,7 +1,8 @@
 /*
  * The stages of the pipeline as types. Private to src/call.
  *
- *   prepared --decide--> allowed --run--> changed --decide--> publishable --commit--> published
+ *   prepared --decide--> allowed --run--> changed --decide--> publishable --journal--> journaled
+ * --commit--> published
  *
  * Each struct is opaque outside the file of the stage that makes it, and each function consumes the
  * stage before it (also on failure). There is no other way to come by an `allowed`, so a handler
@@ -51,6 +52,8 @@ struct tool_call {
 	int64_t content_size;
 	char id[CALL_ID_CHARS + 1];
 	const char *turn;
+	const char *asked_tool, *asked_session; /* as spelled; during call_start() only */
+	bool journaled;                         /* intent and outcome are recorded */
 	const struct principal *principal;
 	void (*progress)(void *ctx, int64_t done, int64_t total);
 	void *progress_ctx;
@@ -65,15 +68,18 @@ struct prepared;
 struct allowed;
 struct changed;
 struct publishable;
+struct journaled;
 
 void prepared_free(struct prepared *p);
 void allowed_free(struct allowed *a);
 void changed_free(struct changed *c);
 void publishable_free(struct publishable *p);
+void journaled_free(struct journaled *j);
 DEFINE_CLEANUP(struct prepared *, prepared_free)
 DEFINE_CLEANUP(struct allowed *, allowed_free)
 DEFINE_CLEANUP(struct changed *, changed_free)
 DEFINE_CLEANUP(struct publishable *, publishable_free)
+DEFINE_CLEANUP(struct journaled *, journaled_free)
 
 /* Check the arguments against the tool's table and let the handler declare its targets. */
 int stage_prepare(struct tool_call *tc, struct prepared **ret, struct err *err) _must_check_;
@@ -98,8 +104,25 @@ struct changeset *changed_set(struct changed *c);
 int stage_effects(struct changed *take, struct publishable **ret, struct decision *ret_decision,
 	struct err *err) _must_check_;
 
+/*
+ * The intent: recorded, and with DURABLE_POWER on the disk, before anything is published. `take` is
+ * consumed also on failure; then nothing has happened. Without a journal (tool_env) nothing is
+ * recorded.
+ */
+int stage_journal(struct tool_call *tc, struct changeset *take, const struct decision *d,
+	struct journaled **ret, struct err *err) _must_check_;
+/* Publish what was journaled, and record the outcome. Errors of changeset_commit(). */
+int journaled_commit(
+	struct journaled *take, struct commit_result *ret, struct err *err) _must_check_;
+
+/* The one record of a call that changed nothing: read, refused, dry run. */
+int call_journal_record(struct tool_call *tc, const struct err *why, const struct decision *d,
+	struct err *err) _must_check_;
+/* Outcomes of intents of this call's session that an earlier process left open. */
+int call_journal_recover(struct tool_call *tc, struct err *err) _must_check_;
+
 /* Publish, all or nothing. An empty change set publishes nothing and *ret_seq is 0. */
-int stage_commit(struct publishable *take, struct err *err) _must_check_;
+int stage_commit(struct publishable *take, const struct decision *d, struct err *err) _must_check_;
 
 /* The question for policy about a call; `effects` may be NULL. Borrows from tc. `asked` has room
  * for every target. */

@@ -3,20 +3,24 @@
 
 #include "codec/config_file.h"
 #include "daemon/core_files.h"
+#include "daemon/journal_client.h"
 #include "daemon/rights_core.h"
 #include "daemon/sandbox_start.h"
 #include "daemon/tree.h"
+#include "session/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 struct setup {
 	const struct cli *cli;
 	struct core_files files;
 	int workspace_fd;
 	struct tree *tree;
+	struct journal *journal;
 	struct sandbox *sandbox; /* NULL: no command runs here */
 	struct session *session; /* held, so that its workspace stays open */
 	struct worker *worker;
@@ -50,6 +54,48 @@ static int start_sandbox(struct setup *s, struct err *err)
 	struct sandbox_options o = {.most = {.scratch_bytes = 2 * set->quota_bytes,
 					    .scratch_entries = 2 * set->quota_entries}};
 	return sandbox_start(&o, &s->sandbox, err);
+}
+
+int setup_journal_dirs(const struct config *set, int *ret_log_fd, int *ret_key_fd, struct err *err)
+{
+	_cleanup_close_ int dir = -1;
+	_cleanup_close_ int log = -1;
+	const struct state_paths paths = {.state_dir = set->state_dir};
+	int r = state_open_beside(&paths, "-journal", set->journal_dir, &dir, err);
+	if (r == 0)
+		r = state_subdir(dir, "log", &log, err);
+	if (r == 0)
+		r = state_subdir(dir, "key", ret_key_fd, err);
+	if (r < 0)
+		return err_wrap(err, "journal");
+	*ret_log_fd = take_fd(log);
+	return 0;
+}
+
+static bool same_directory(int a, int b)
+{
+	struct stat x, y;
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* The journal starts first, so that it is there when the first change waits for it. Core keeps no
+ * right to its directories, so they can be no workspace. */
+static int start_journal(struct setup *s, struct err *err)
+{
+	_cleanup_close_ int log = -1;
+	_cleanup_close_ int key = -1;
+	int r = setup_journal_dirs(&s->cli->config, &log, &key, err);
+	if (r < 0)
+		return r;
+	_cleanup_close_ int above = openat(log, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const int theirs[] = {log, key, above};
+	for (unsigned i = 0; s->workspace_fd >= 0 && i < ARRAY_LEN(theirs); i++)
+		if (same_directory(s->workspace_fd, theirs[i]))
+			return err_set(err, ERR_DENIED, "this directory is the journal's");
+	const struct journal_options o = {
+		.log_fd = log, .key_fd = key, .landlock_abi = tree_landlock_abi(s->tree)};
+	return journal_start(&o, &s->journal, err);
 }
 
 static int open_workspace_dir(struct setup *s, const char *dir, struct err *err)
@@ -125,6 +171,7 @@ static int make_env(struct setup *s, struct err *err)
 	s->env.worker_ctx = s;
 	s->env.fence = s->sandbox ? sandbox_fence(s->sandbox) : NULL;
 	s->env.gaps = tree_gaps(s->tree);
+	s->env.journal = s->journal;
 	return make_principal(s, err);
 }
 
@@ -141,8 +188,7 @@ static int restrict_self(struct setup *s, struct err *err)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static int set_up_calls(
-	struct setup *s, const struct cli *c, enum setup_for what, struct err *err)
+static int set_up_calls(struct setup *s, const struct cli *c, enum setup_for what, struct err *err)
 {
 	int r;
 	if (!c->session && !c->workspace) {
@@ -157,8 +203,8 @@ static int set_up_calls(
 		return r;
 	if (c->workspace && (r = open_workspace_dir(s, c->workspace, err)) < 0)
 		return r;
-	if ((r = open_files(s, err)) < 0 || (r = open_session(s, c, err)) < 0 ||
-		(r = make_env(s, err)) < 0)
+	if ((r = start_journal(s, err)) < 0 || (r = open_files(s, err)) < 0 ||
+		(r = open_session(s, c, err)) < 0 || (r = make_env(s, err)) < 0)
 		return r;
 	return restrict_self(s, err);
 }
@@ -193,6 +239,7 @@ void setup_free(struct setup *s)
 		session_release(s->session);
 	core_files_done(&s->files);
 	sandbox_free(s->sandbox);
+	journal_free(s->journal);
 	tree_free(s->tree);
 	cleanup_close(&s->workspace_fd);
 	free(s->workspace_path);

@@ -28,6 +28,10 @@ int setup_new(struct cli *c, enum setup_for what, struct setup **ret, struct err
 void setup_free(struct setup *s); /* accepts NULL */
 DEFINE_CLEANUP(struct setup *, setup_free)
 
+/* The journal's directories, made when missing. */
+int setup_journal_dirs(
+	const struct config *set, int *ret_log_fd, int *ret_key_fd, struct err *err) _must_check_;
+
 struct registry *setup_registry(struct setup *s);
 int setup_base_fd(const struct setup *s); /* borrowed: below which managed workspaces are */
 const struct tool_env *setup_env(const struct setup *s);

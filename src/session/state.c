@@ -159,6 +159,23 @@ int state_open(
 	return 0;
 }
 
+int state_open_beside(const struct state_paths *paths, const char *suffix, const char *given,
+	int *ret_fd, struct err *err)
+{
+	char state[PATH_MAX], path[PATH_MAX];
+	int r = given ? put_path(path, given, "", err)
+		      : state_path(paths ? paths->state_dir : NULL, state, err);
+	if (r < 0)
+		return r;
+	if (!given) {
+		size_t n = strlen(state);
+		while (n > 1 && state[n - 1] == '/')
+			state[--n] = '\0';
+		r = put_path(path, state, suffix, err);
+	}
+	return r < 0 ? r : open_trusted(path, 077, ret_fd, err);
+}
+
 int state_subdir(int dir_fd, const char *name, int *ret_fd, struct err *err)
 {
 	static const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;

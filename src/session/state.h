@@ -24,6 +24,11 @@ struct state_paths {
 int state_open(const struct state_paths *paths, int *ret_state_fd, int *ret_base_fd,
 	struct err *err) _must_check_;
 
+/* The directory beside the state whose name is the state's with `suffix`, or `given` when that is
+ * not NULL: opened, made when missing, and trusted as state is. */
+int state_open_beside(const struct state_paths *paths, const char *suffix, const char *given,
+	int *ret_fd, struct err *err) _must_check_;
+
 /* A directory below `dir_fd`: opened, made (0700) when missing, and trusted as state is. */
 int state_subdir(int dir_fd, const char *name, int *ret_fd, struct err *err) _must_check_;
 

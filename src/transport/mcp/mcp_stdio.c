@@ -8,6 +8,7 @@
  */
 #include "transport/mcp/mcp_stdio.h"
 
+#include "journal/journal.h"
 #include "sys/loop.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ enum {
 };
 
 struct stdio {
+	struct journal *journal; /* gets its records once the answers are written; NULL: none */
 	struct mcp *mcp;
 	struct mcp_output_fd *out;
 	int in_fd;
@@ -260,6 +262,7 @@ static int serve(struct stdio *s, struct err *err)
 		}
 		take_lines(s);
 		try_write(s);
+		journal_flush(s->journal);
 	}
 	if (s->broken && r == 0)
 		r = err_set(err, ERR_IO, "the client has closed its end of the output");
@@ -269,7 +272,8 @@ static int serve(struct stdio *s, struct err *err)
 int mcp_stdio_serve(
 	const struct mcp_options *opt, int in_fd, struct mcp_output_fd *out, struct err *err)
 {
-	struct stdio s = {.out = out, .in_fd = in_fd};
+	struct stdio s = {
+		.journal = opt->env ? opt->env->journal : NULL, .out = out, .in_fd = in_fd};
 	struct mcp_options o = *opt;
 	o.flush = try_write;
 	o.flush_ctx = &s;
