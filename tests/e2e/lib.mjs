@@ -93,7 +93,7 @@ export class Place {
 
 	async done() {
 		for (const close of this.closers) await close();
-		fs.rmSync(this.base, { recursive: true, force: true });
+		fs.rmSync(this.base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }); // a journal may still be writing
 	}
 }
 
