@@ -186,6 +186,25 @@ static void test_position_within_a_group(void **state)
 	assert_int_equal(jfix_verify(f, &p, &v), -ERR_CONFLICT);
 }
 
+/* Nothing but the chain says so: the record stays well formed, and nobody expects a position. */
+static void test_changed_letter_is_found(void **state)
+{
+	struct jfix *f = *state;
+	struct jverify_result v;
+	static char text[8192];
+	struct jlog *l = jfix_open(f, 1, 0);
+	assert_int_equal(jfix_group(f, l, 3, JRECORD_KIND_CALL, "abc"), 0);
+	jlog_free(l);
+	int fd = openat(f->log_fd, "00000001.log", O_RDWR | O_CLOEXEC);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	long at = strstr(text, "abc") - text;
+	assert_int_equal(pwrite(fd, "x", 1, at), 1);
+	assert_int_equal(jfix_verify(f, NULL, &v), -ERR_CORRUPT);
+	assert_int_equal(pwrite(fd, "a", 1, at), 1);
+	assert_int_equal(jfix_verify(f, NULL, &v), 0);
+	close(fd);
+}
+
 static void test_log_rotates(void **state)
 {
 	struct jfix *f = *state;
@@ -456,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_record_limits),
 		CASE(test_log_goes_on),
 		CASE(test_position_within_a_group),
+		CASE(test_changed_letter_is_found),
 		CASE(test_log_rotates),
 		CASE(test_many_writers),
 		CASE(test_torn_end_is_cut),
