@@ -64,9 +64,9 @@ enum fence_report_type {
 /* Everything but entries. */
 struct fence_report {
 	uint32_t type;
-	int32_t code;         /* FAILED: enum err_code */
-	int32_t status;       /* EXITED: as of wait(2) */
-	uint32_t exec_failed; /* FAILED: the fence was there, the program was not */
+	int32_t code;               /* FAILED: enum err_code */
+	int32_t status;             /* EXITED: as of wait(2) */
+	uint32_t exec_failed;       /* FAILED: the fence was there, the program was not */
 	uint32_t limited, reserved; /* STARTED: a cgroup limits all processes together */
 	int64_t user_us, system_us, max_rss_kb;
 	char text[FENCE_TEXT_MAX]; /* FAILED; NUL-terminated */
