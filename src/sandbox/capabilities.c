@@ -25,10 +25,13 @@ static bool nothing_left(void)
 	for (unsigned i = 0; i < 2; i++)
 		if (data[i].effective || data[i].permitted || data[i].inheritable)
 			return false;
-	for (unsigned cap = 0; cap < CAP_NUMBERS; cap++)
-		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) > 0 ||
-			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) > 0)
+	for (unsigned cap = 0; cap < CAP_NUMBERS; cap++) {
+		int bounded = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+		if (bounded < 0)
+			return cap > CAP_LAST_CAP; /* the kernel knows no more of them */
+		if (bounded > 0 || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) > 0)
 			return false;
+	}
 	return true;
 }
 
