@@ -4,6 +4,7 @@
 #include "codec/config_file.h"
 #include "daemon/core_files.h"
 #include "daemon/journal_client.h"
+#include "daemon/journal_dirs.h"
 #include "daemon/rights_core.h"
 #include "daemon/sandbox_start.h"
 #include "daemon/tree.h"
@@ -58,18 +59,7 @@ static int start_sandbox(struct setup *s, struct err *err)
 
 int setup_journal_dirs(const struct config *set, int *ret_log_fd, int *ret_key_fd, struct err *err)
 {
-	_cleanup_close_ int dir = -1;
-	_cleanup_close_ int log = -1;
-	const struct state_paths paths = {.state_dir = set->state_dir};
-	int r = state_open_beside(&paths, "-journal", set->journal_dir, &dir, err);
-	if (r == 0)
-		r = state_subdir(dir, "log", &log, err);
-	if (r == 0)
-		r = state_subdir(dir, "key", ret_key_fd, err);
-	if (r < 0)
-		return err_wrap(err, "journal");
-	*ret_log_fd = take_fd(log);
-	return 0;
+	return journal_dirs_open(set, ret_log_fd, ret_key_fd, err);
 }
 
 static bool same_directory(int a, int b)

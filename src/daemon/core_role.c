@@ -11,6 +11,8 @@
 #include "daemon/core.h"
 #include "daemon/core_files.h"
 #include "daemon/core_link.h"
+#include "daemon/journal_client.h"
+#include "daemon/journal_dirs.h"
 #include "daemon/node.h"
 #include "daemon/rights_core.h"
 #include "daemon/rights_node.h"
@@ -25,6 +27,7 @@ struct core_process {
 	struct node_log log;
 	struct core_files files;
 	struct tree *tree;
+	struct journal *journal;
 	struct loop *loop;
 	struct core *core;
 	struct channel *control;
@@ -114,6 +117,7 @@ static void finish(struct core_process *p)
 	if (p->files.registry && registry_flush(p->files.registry, &ignored) < 0)
 		node_say(&p->log, "error", "the registry could not be saved: %s", ignored.text);
 	core_files_done(&p->files);
+	journal_free(p->journal);
 	channel_free(p->control);
 	tree_free(p->tree);
 	loop_free(p->loop);
@@ -134,6 +138,19 @@ static int open_registry(struct core_process *p, struct err *err)
 	return registry_page(p->files.registry, NULL, NULL, 1, look_no_further, NULL, &more, err);
 }
 
+/* While programs can still be started. */
+static int start_journal(struct core_process *p, struct err *err)
+{
+	_cleanup_close_ int log = -1;
+	_cleanup_close_ int key = -1;
+	int r = journal_dirs_open(&p->words.config, &log, &key, err);
+	if (r < 0)
+		return r;
+	const struct journal_options o = {
+		.log_fd = log, .key_fd = key, .landlock_abi = p->landlock_abi};
+	return journal_start(&o, &p->journal, err);
+}
+
 static int open_all(struct core_process *p, struct err *err)
 {
 	const struct config *set = &p->words.config;
@@ -144,6 +161,8 @@ static int open_all(struct core_process *p, struct err *err)
 		.open_sessions = (unsigned)set->serve_open_sessions,
 		.no_create = true};
 	int r = tree_over(&tree, CORE_FD_LEASES, &p->tree, err);
+	if (r == 0)
+		r = start_journal(p, err);
 	if (r == 0)
 		r = core_files_open(&files, &p->files, err);
 	return r < 0 ? r : open_registry(p, err);
@@ -171,6 +190,7 @@ static int make_core(struct core_process *p, struct err *err)
 		.worker_idle_ms = set->serve_worker_idle_seconds * 1000};
 	core_files_env(&p->files, set, &o.env);
 	o.env.gaps = tree_gaps(p->tree);
+	o.env.journal = p->journal;
 	return core_new(&o, &p->core, err);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "daemon/node.h"
 
+#include "daemon/journal_dirs.h"
 #include "daemon/leases.h"
 #include "daemon/listen.h"
 #include "daemon/messages.h"
@@ -55,7 +56,8 @@ struct node {
 	struct node_words words;
 	struct node_log log;
 	const char *given[WORDS_MAX], *environment[ENVIRONMENT_MAX];
-	int core_exe, front_exe, worker_exe, null_fd, signals, state_fd, base_fd, shared_fd;
+	int core_exe, front_exe, worker_exe, journal_exe, log_fd, key_fd, null_fd, signals,
+		state_fd, base_fd, shared_fd;
 	struct listener listeners[LISTEN_MAX];
 	unsigned n_listeners;
 	int landlock_abi;
@@ -577,6 +579,8 @@ static int open_programs(struct node *n, struct err *err)
 		return n->core_exe;
 	if ((n->front_exe = program_open(NULL, "cloister-front", err)) < 0)
 		return n->front_exe;
+	if ((n->journal_exe = program_open(NULL, "cloister-journal", err)) < 0)
+		return n->journal_exe;
 	n->worker_exe = program_open(NULL, "cloister-worker", err);
 	return MIN(n->worker_exe, 0);
 }
@@ -587,6 +591,8 @@ static int open_directories(struct node *n, struct err *err)
 	const struct state_paths paths = {
 		.state_dir = set->state_dir, .base_dir = set->sessions_base};
 	int r = state_open(&paths, &n->state_fd, &n->base_fd, err);
+	if (r == 0)
+		r = journal_dirs_open(set, &n->log_fd, &n->key_fd, err);
 	if (r < 0 || !set->workspace_shared)
 		return r;
 	n->shared_fd = open(set->workspace_shared, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -625,13 +631,14 @@ static int take_signals(struct node *n, struct err *err)
 
 static int drop_rights(struct node *n, struct err *err)
 {
-	int write_fds[3] = {n->state_fd, n->base_fd, n->shared_fd};
-	int exec_fds[4] = {n->core_exe, n->front_exe, n->worker_exe};
+	int write_fds[6] = {
+		n->state_fd, n->base_fd, n->log_fd, n->key_fd, n->null_fd, n->shared_fd};
+	int exec_fds[5] = {n->core_exe, n->front_exe, n->worker_exe, n->journal_exe};
 	struct node_rights rights = {.landlock_abi = n->landlock_abi,
 		.write_fds = write_fds,
-		.n_write_fds = n->shared_fd >= 0 ? 3 : 2,
+		.n_write_fds = n->shared_fd >= 0 ? 6 : 5,
 		.exec_fds = exec_fds,
-		.n_exec_fds = 3};
+		.n_exec_fds = 4};
 	/* Front is linked with shared libraries, whatever the others are. */
 	_cleanup_close_ int loader = program_loader(n->front_exe);
 	if (loader >= 0)

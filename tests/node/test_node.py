@@ -196,7 +196,7 @@ def processes_say_what_they_are():
         n.call("file_write", path="a", content="needle")
         assert n.call("file_search", query="needle")[1]["matches_found"] == 1
         kids = n.children()
-        assert sorted(kids) == ["cloister-core", "cloister-front", "cloister-worker"], kids
+        assert sorted(kids) == ["cloister-core", "cloister-front", "cloister-journal", "cloister-worker"], kids
         assert pathlib.Path(f"/proc/{n.proc.pid}/cmdline").read_bytes().startswith(b"cloister-supervisor\0serve")
         status = pathlib.Path(f"/proc/{kids['cloister-front'][0]}/status").read_text()
         assert "Seccomp:\t2" in status and "NoNewPrivs:\t1" in status
@@ -440,7 +440,7 @@ def taken_over(what):
     n = Node("--serve-workers=3", env={"CLOISTER_TRY": what}, start=False)
     programs = n.dir / "programs"
     programs.mkdir()
-    for name in ["cloister-supervisor", "cloister-front", "cloister-worker"]:
+    for name in ["cloister-supervisor", "cloister-front", "cloister-journal", "cloister-worker"]:
         shutil.copy(BUILD / name, programs / name)
     shutil.copy(TRY_CORE, programs / "cloister-core")
     n.env["CLOISTER_LIBEXECDIR"] = str(programs)
