@@ -39,7 +39,7 @@ export function eraSuite(era, Where = Place, over = "stdio") {
 				assert.equal(t.inputSchema.additionalProperties, false);
 				assert.equal(t.outputSchema.type, "object");
 				assert.equal(t.annotations.readOnlyHint, table[i].group === "read");
-				assert.equal(t.annotations.openWorldHint, false);
+				assert.equal(t.annotations.openWorldHint, ["execute", "network"].includes(table[i].group));
 				assert.equal(typeof t.annotations.destructiveHint, "boolean");
 				assert.equal(typeof t.annotations.idempotentHint, "boolean");
 				assert.ok(t.annotations.title.length > 0);
