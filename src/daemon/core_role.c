@@ -31,7 +31,7 @@ struct core_process {
 	struct loop *loop;
 	struct core *core;
 	struct channel *control;
-	struct loop_source *term, *interrupt, *watch;
+	struct loop_source *term, *interrupt, *journal_end;
 	struct core_link *links[LINKS_MAX];
 	unsigned n_links;
 	int landlock_abi;
@@ -90,10 +90,9 @@ static int on_control(void *ctx, enum msg_type type, struct msg_in body, int *fd
 	return err_set(err, ERR_PARSE, "the supervisor does not say '%s' here", msg_name(type));
 }
 
-static void control_gone(void *ctx, const struct err *why)
+static void control_gone(void *ctx, const struct err *why _unused_)
 {
 	struct core_process *p = ctx;
-	p->why = *why;
 	loop_stop(p->loop);
 }
 
@@ -103,6 +102,15 @@ static void on_term(void *ctx, int signo _unused_)
 {
 	struct core_process *p = ctx;
 	loop_stop(p->loop); /* between two calls: each is whole or not begun */
+}
+
+/* Nothing may be changed that is not journaled, so without it there is nothing to do: the
+ * supervisor starts both again. */
+static void journal_ended(void *ctx)
+{
+	struct core_process *p = ctx;
+	(void)err_set(&p->why, ERR_UNAVAILABLE, "the journal has ended");
+	loop_stop(p->loop);
 }
 
 /* Of the terminal: the supervisor has it too and stops us in order. */
@@ -236,8 +244,15 @@ static int run(struct core_process *p, int argc, char **argv, struct err *err)
 	if ((r = open_all(p, err)) < 0 || (r = make_loop(p, err)) < 0 ||
 		(r = drop_rights(p, parent, err)) < 0 || (r = make_core(p, err)) < 0)
 		return r;
+	if ((r = loop_child(p->loop, journal_pidfd(p->journal), journal_ended, p, &p->journal_end,
+		     err)) < 0)
+		return r;
 	say_ready(p);
-	return loop_run(p->loop, err);
+	if ((r = loop_run(p->loop, err)) == 0 && p->why.code != ERR_OK) {
+		*err = p->why;
+		r = -err->code;
+	}
+	return r;
 }
 
 int main(int argc, char **argv)

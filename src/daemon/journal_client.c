@@ -321,6 +321,11 @@ int journal_start(const struct journal_options *opt, struct journal **ret, struc
 	return r;
 }
 
+int journal_pidfd(const struct journal *j)
+{
+	return ((const struct client *)j)->process.pidfd;
+}
+
 void journal_free(struct journal *j)
 {
 	struct client *c = (struct client *)j;

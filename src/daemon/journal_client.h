@@ -27,6 +27,8 @@ int journal_over(int channel, int page_fd, struct journal **ret, struct err *err
  * Accepts NULL.
  */
 void journal_free(struct journal *j);
+/* Of the process that journal_start() made, for watching; borrowed. */
+int journal_pidfd(const struct journal *j);
 DEFINE_CLEANUP(struct journal *, journal_free)
 
 /* A page for journal_over() and fd 6 of the process. */

@@ -357,6 +357,9 @@ void journal_role(int argc, char **argv)
 		_exit(2);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* Signals to a whole group come here too; what ends the journal is the end of its core. */
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGINT, SIG_IGN);
 	if (prepare(&r, (int)abi, &err) < 0 || open_log(&r, &err) < 0)
 		give_up(&err);
 	if (say_hello(&r, (int)abi, &err) == 0)

@@ -209,7 +209,7 @@ def processes_say_what_they_are():
         n.done()
 
 
-def crash(which):
+def crash(which, how="was killed by signal 9"):
     n = ready()
     try:
         w = Writers(n)
@@ -221,7 +221,7 @@ def crash(which):
             w.enough(10)
         w.stop()
         check_kept(n, w.kept)
-        assert "was killed by signal 9" in n.text() and "is started again" in n.text()
+        assert how in n.text() and "is started again" in n.text()
     finally:
         w.stop()
         n.done()
@@ -233,6 +233,10 @@ def core_may_crash_under_load():
 
 def front_may_crash_under_load():
     crash("cloister-front")
+
+
+def journal_may_crash_under_load():
+    crash("cloister-journal", how="the journal has ended")
 
 
 def a_worker_may_crash():
@@ -475,7 +479,7 @@ def a_core_gets_no_more_workers_than_its_supervisor_allows():
 
 
 CASES = [a_core_that_misbehaves_is_ended_and_its_node_lives, a_core_gets_no_more_workers_than_its_supervisor_allows,
-         processes_say_what_they_are, core_may_crash_under_load, front_may_crash_under_load, a_worker_may_crash,
+         processes_say_what_they_are, core_may_crash_under_load, front_may_crash_under_load, journal_may_crash_under_load, a_worker_may_crash,
          supervisor_may_crash_and_nothing_outlives_it, a_reload_loses_no_request, a_reload_of_nonsense_changes_nothing,
          a_broken_configuration_does_not_start, it_ends_in_order, a_removed_token_counts_no_more,
          sessions_of_others_do_not_exist, the_lesser_role_counts, half_an_upload_is_nothing, an_older_landlock_serves,
