@@ -22,6 +22,8 @@
 
 enum { LINKS_MAX = 8, SOURCES_MAX = 8192 };
 
+enum { JOURNAL_FLUSH_MS = 100 };
+
 struct core_process {
 	struct node_words words;
 	struct node_log log;
@@ -31,7 +33,7 @@ struct core_process {
 	struct loop *loop;
 	struct core *core;
 	struct channel *control;
-	struct loop_source *term, *interrupt, *journal_end;
+	struct loop_source *term, *interrupt, *journal_end, *journal_due;
 	struct core_link *links[LINKS_MAX];
 	unsigned n_links;
 	int landlock_abi;
@@ -202,6 +204,14 @@ static int make_core(struct core_process *p, struct err *err)
 	return core_new(&o, &p->core, err);
 }
 
+/* Records of reads are not waited for, but on their way to the journal within this time. */
+static void on_journal_due(void *ctx)
+{
+	struct core_process *p = ctx;
+	journal_flush(p->journal);
+	loop_timer_set(p->journal_due, loop_now_ms() + JOURNAL_FLUSH_MS);
+}
+
 static int make_loop(struct core_process *p, struct err *err)
 {
 	const struct channel_options control = {.sock = CORE_FD_CONTROL,
@@ -215,7 +225,9 @@ static int make_loop(struct core_process *p, struct err *err)
 		return r;
 	o.loop = p->loop;
 	if ((r = loop_signal(p->loop, SIGTERM, on_term, p, &p->term, err)) < 0 ||
-		(r = loop_signal(p->loop, SIGINT, on_interrupt, p, &p->interrupt, err)) < 0)
+		(r = loop_signal(p->loop, SIGINT, on_interrupt, p, &p->interrupt, err)) < 0 ||
+		(r = loop_timer(p->loop, loop_now_ms() + JOURNAL_FLUSH_MS, on_journal_due, p,
+			 &p->journal_due, err)) < 0)
 		return r;
 	return channel_new(&o, &p->control, err);
 }
