@@ -133,9 +133,10 @@ static void test_log_goes_on(void **state)
 	struct jfix *f = *state;
 	struct jverify_result v;
 	struct jposition p, q;
+	struct jposition none;
 	struct jlog *l = jfix_open(f, 1, 0);
-	jlog_position(l, &p);
-	assert_int_equal(p.seq, 0);
+	jlog_position(l, &none);
+	assert_int_equal(none.seq, 0);
 	assert_int_equal(jfix_group(f, l, 3, JRECORD_KIND_CALL, "a"), 0);
 	assert_int_equal(jfix_group(f, l, 1, JRECORD_KIND_CALL, "b"), 0);
 	jlog_position(l, &p);
@@ -151,6 +152,9 @@ static void test_log_goes_on(void **state)
 	assert_int_equal(v.records, 6);
 	assert_int_equal(v.groups, 3);
 	assert_int_equal(jfix_verify(f, &q, &v), 0);
+	assert_int_equal(jfix_verify(f, &none, &v), 0);
+	none.head[0] = '1';
+	assert_int_equal(jfix_verify(f, &none, &v), -ERR_CONFLICT);
 	q.head[5] ^= 1;
 	assert_int_equal(jfix_verify(f, &q, &v), -ERR_CONFLICT);
 	q.seq = 7;
