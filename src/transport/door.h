@@ -57,23 +57,30 @@ enum door_op {
  * One request. All of it is borrowed and copied by door_submit(); fields an operation has no use
  * for are left zero.
  *
- *   op              arguments (a JSON object as text; {} when empty)    answer's JSON (code ERR_OK)
- *   CALL            the tool's arguments                                the call's result,
- * conforming to its schema CALL_RESULT     -; waits up to wait_ms while it runs                the
- * call's result, or {"call_id","status"} CALL_CANCEL     - {"call_id","cancelled":bool} UPLOAD
- * path, create_parents?, expected_hash?, overwrite?   as file_write DOWNLOAD        path
- * {"path","size","modified"} and the descriptor SESSION_CREATE  id?, owner?, role?, ttl_seconds?,
- * idle_seconds?,    the session quota_bytes?, quota_entries? SESSION_SHOW    - the session
- *   SESSION_LIST    after?, limit? {"sessions":[..],"more":bool} SESSION_EXTEND  ttl_seconds the
- * session SESSION_DELETE  -                                                   {"id","deleted":true}
- *   EVENTS          after? (an event's id), limit?; with a session
- * {"events":[{"id",..}],"last":ID}; empty when only that session's; waits up to wait_ms wait_ms
- * passed. "gap":true when older were lost WHOAMI          - {"tenant","subject","role","admin"}
- *   TOOLS           - {"tools":[{name,title,description,group,
- *                                                                       destructive,idempotent,inputSchema,outputSchema}]}
- *   HEALTH          -                                                   {"ready":bool,..}
- *   METRICS         -                                                   not JSON: Prometheus text
- * format 0.0.4
+ * For each operation: its arguments (a JSON object as text; {} when empty) -> the answer's JSON
+ * (code ERR_OK).
+ *
+ *   CALL            the tool's arguments -> the call's result, conforming to the tool's schema
+ *   CALL_RESULT     none; waits up to wait_ms while it runs -> the call's result, or
+ *                   {"call_id","status"}
+ *   CALL_CANCEL     none -> {"call_id","cancelled":bool}
+ *   UPLOAD          path, create_parents?, expected_hash?, overwrite? -> as file_write
+ *   DOWNLOAD        path -> {"path","size","modified"} and the descriptor
+ *   SESSION_CREATE  id?, owner?, role?, ttl_seconds?, idle_seconds?, quota_bytes?,
+ *                   quota_entries? -> the session
+ *   SESSION_SHOW    none -> the session
+ *   SESSION_LIST    after?, limit? -> {"sessions":[..],"more":bool}
+ *   SESSION_EXTEND  ttl_seconds -> the session
+ *   SESSION_DELETE  none -> {"id","deleted":true}
+ *   EVENTS          after? (an event's id), limit?; with a session only that session's; waits up
+ *                   to wait_ms -> {"events":[{"id",..}],"last":ID}, empty when wait_ms passed,
+ *                   with "gap":true when older ones were lost
+ *   WHOAMI          none -> {"tenant","subject","role","admin"}
+ *   TOOLS           none -> {"tools":[{"name","title","description","group","destructive",
+ *                   "idempotent","inputSchema","outputSchema"}]}
+ *   HEALTH          none -> {"ready":bool,..}
+ *   METRICS         none -> not JSON: Prometheus text format 0.0.4
+ *   RELOAD          none -> what was read anew
  *
  * A session of another tenant and one that does not exist are ERR_SESSION_NOT_FOUND in the same
  * words.
