@@ -1,4 +1,4 @@
-/* cloister session create|show|list|extend|delete|fork|export|sweep: the registry by hand. */
+/* cloister session create|show|list|extend|delete|fork|export|adopt|sweep: the registry by hand. */
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "codec/json_write.h"
@@ -20,7 +20,8 @@ struct wish {
 	const char *owner, *after;
 	int base_fd; /* below which workspaces of sessions are */
 	int64_t ttl_s, limit;
-	bool has_ttl;
+	bool has_ttl, all;
+	char last[LIMIT_SESSION_ID + 1]; /* adopt --all: of the page before */
 };
 
 /* --- showing ---------------------------------------------------------------------------------- */
@@ -156,6 +157,76 @@ static int drop(struct wish *w, struct err *err)
 	return r;
 }
 
+/* --- after a back-up was restored --- */
+
+struct adopting {
+	struct wish *w;
+	char ids[REGISTRY_PAGE_MAX][LIMIT_SESSION_ID + 1];
+	unsigned n; /* of the page */
+	unsigned adopted, failed;
+};
+
+static bool note_managed(void *ctx, const struct session_info *i)
+{
+	struct adopting *a = ctx;
+	if (i->kind == SESSION_MANAGED)
+		memcpy(a->ids[a->n++], i->id, sizeof(i->id));
+	(void)snprintf(a->w->last, sizeof(a->w->last), "%s", i->id);
+	return true;
+}
+
+static void adopt_page(struct adopting *a)
+{
+	struct session_info info;
+	struct err why;
+	for (unsigned i = 0; i < a->n; i++) {
+		if (registry_adopt(a->w->reg, a->w->tenant, a->ids[i], &info, &why) == 0) {
+			a->adopted++;
+			continue;
+		}
+		a->failed++;
+		(void)fprintf(stderr, "cloister: %s: %s\n", a->ids[i], why.text);
+	}
+	a->n = 0;
+}
+
+/* Every session of the tenant; one that cannot be adopted does not stop the others. */
+static int adopt_all(struct wish *w, struct err *err)
+{
+	_cleanup_free_ struct adopting *a = calloc(1, sizeof(*a));
+	bool more = true;
+	if (!a)
+		return err_oom(err);
+	a->w = w;
+	while (more) {
+		int r = registry_page(w->reg, w->tenant, w->last[0] ? w->last : NULL,
+			REGISTRY_PAGE_MAX, note_managed, a, &more, err);
+		if (r < 0)
+			return r;
+		adopt_page(a);
+	}
+	printf(w->c->json ? "{\"adopted\":%u,\"failed\":%u}\n" : "adopted: %u\nfailed: %u\n",
+		a->adopted, a->failed);
+	return a->failed ? err_set(err, ERR_CONFLICT, "%u sessions could not be adopted", a->failed)
+			 : 0;
+}
+
+static int adopt(struct wish *w, struct err *err)
+{
+	struct session_info info;
+	if (w->all && w->id)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "adopt takes the id of a session, or --all");
+	if (w->all)
+		return adopt_all(w, err);
+	int r = need_id(w, err);
+	if (r == 0)
+		r = registry_adopt(w->reg, w->tenant, w->id, &info, err);
+	if (r == 0)
+		print_info(w->c, &info);
+	return r;
+}
+
 static int sweep(struct wish *w, struct err *err)
 {
 	struct sweep_budget all = {0};
@@ -268,6 +339,7 @@ static const struct {
 	{"delete", drop},
 	{"fork", fork_session},
 	{"export", export},
+	{"adopt", adopt},
 	{"sweep", sweep},
 };
 
@@ -286,7 +358,7 @@ static int run(struct wish *w, const char *word, struct err *err)
 		return subcommands[i].run(w, err);
 	}
 	(void)err_set(err, ERR_INVALID_ARGUMENT, "session has no subcommand '%.64s'", word);
-	return err_hint(err, "create, show, list, extend, delete, fork, export, sweep");
+	return err_hint(err, "create, show, list, extend, delete, fork, export, adopt, sweep");
 }
 
 int verb_session(
@@ -299,6 +371,7 @@ int verb_session(
 			&w.ttl_s},
 		{"limit", OPTION_INT, "N", "Sessions in one page of list.", &w.limit},
 		{"after", OPTION_TEXT, "ID", "List the sessions after this one.", &w.after},
+		{"all", OPTION_FLAG, NULL, "Adopt every session of the tenant.", &w.all},
 		OPTION_END,
 	};
 	struct arguments a;

@@ -3,6 +3,7 @@
 
 #include "session/crash.h"
 #include "session/remove_tree.h"
+#include "workspace/history.h"
 
 #include <fcntl.h>
 
@@ -133,6 +134,71 @@ int registry_extend(struct registry *reg, const char *tenant, const char *id, in
 	struct session *open = session_open_find(reg, tenant, id);
 	if (open)
 		open->row.info.expires_ms = expires;
+	show_row(reg, row, ret);
+	return 0;
+}
+
+/* --- adopting ------------------------------------------------------------------------------- */
+
+static int adopt_inside(struct registry *reg, struct session_store *st, const char *tenant,
+	const char *id, struct session_row *row, struct err *err)
+{
+	int r = find(reg, st, tenant, id, row, err);
+	if (r < 0)
+		return r;
+	if (row->info.kind != SESSION_MANAGED)
+		return err_set(err, ERR_UNSUPPORTED,
+			"session '%s' is of an attached directory, which is recognised by "
+			"attaching it",
+			id);
+	if ((r = place_adopt(&reg->places, row, &row->dir, err)) < 0)
+		return r;
+	return st->ops->adopt(st, row->info.incarnation, &row->dir, err);
+}
+
+/* Its history is of the files that these are copies of. */
+static int adopt_history(struct registry *reg, const char *tenant, const char *id, struct err *err)
+{
+	struct session *s = NULL;
+	struct workspace *ws = NULL;
+	int r = registry_session(reg, tenant, id, &s, err);
+	if (r < 0)
+		return r;
+	if ((r = session_workspace(s, &ws, err)) == 0)
+		r = history_is_of_copy(ws, err);
+	session_release(s);
+	return r;
+}
+
+int registry_adopt(struct registry *reg, const char *tenant, const char *id,
+	struct session_info *ret, struct err *err)
+{
+	_cleanup_free_ struct session_row *row = malloc(sizeof(*row));
+	struct session_store *st = NULL;
+	if (!row)
+		return err_oom(err);
+	int r = session_names(&tenant, id, err);
+	struct session *open = r == 0 ? session_open_find(reg, tenant, id) : NULL;
+	if (open && open->refs > 0)
+		return err_set(err, ERR_BUSY, "session '%s' is in use", id);
+	if (open)
+		session_unlist(open);
+	if (r == 0)
+		r = registry_store(reg, &st, err);
+	if (r == 0)
+		r = st->ops->begin(st, err);
+	if (r < 0)
+		return r;
+	r = adopt_inside(reg, st, tenant, id, row, err);
+	if (r == 0)
+		r = st->ops->commit(st, err);
+	if (r < 0) {
+		st->ops->rollback(st);
+		return r;
+	}
+	if (!session_is_over(reg, row, registry_now(reg)) &&
+		(r = adopt_history(reg, tenant, id, err)) < 0)
+		return r;
 	show_row(reg, row, ret);
 	return 0;
 }

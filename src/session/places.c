@@ -149,6 +149,14 @@ void place_unmake(const struct places *p, const struct session_info *i)
 		(void)unlinkat(parent, i->id, AT_REMOVEDIR);
 }
 
+static int replaced(const struct session_row *row, struct err *err)
+{
+	(void)err_set(err, ERR_CONFLICT,
+		"the directory of session '%s' is not the one that was made for it", row->info.id);
+	return err_hint(
+		err, "if it was restored from a back-up: cloister session adopt %s", row->info.id);
+}
+
 static int check_identity(const struct session_row *row, int fd, struct err *err)
 {
 	struct dir_identity now;
@@ -165,19 +173,19 @@ static int check_identity(const struct session_row *row, int fd, struct err *err
 			row->info.id);
 	/* A device number may be another after a reboot; who was born when stays. */
 	if (now.ino != row->dir.ino || now.btime_ns != row->dir.btime_ns)
-		return err_set(err, ERR_CONFLICT,
-			"the directory of session '%s' is not the one that was made for it",
-			row->info.id);
+		return replaced(row, err);
 	return 0;
 }
 
-int place_open(const struct places *p, const struct session_row *row, int *ret_fd, struct err *err)
+/* 1: open; 0: nothing is there. Whose it is has not been looked at. */
+static int open_directory(
+	const struct places *p, const struct session_row *row, int *ret_fd, struct err *err)
 {
-	_cleanup_close_ int parent = -1, fd = -1;
+	_cleanup_close_ int parent = -1;
 	int r = open_parent(p, row->info.tenant, false, &parent, err);
 	if (r < 0)
 		return r == -ERR_NOT_FOUND ? 0 : r;
-	fd = fs_open(parent, row->info.id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	int fd = fs_open(parent, row->info.id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
@@ -185,10 +193,37 @@ int place_open(const struct places *p, const struct session_row *row, int *ret_f
 			"the directory of session '%s' is a link, a file or a mount", row->info.id);
 	if (fd < 0)
 		return err_sys(err, errno, "opening the directory of session '%s'", row->info.id);
+	*ret_fd = fd;
+	return 1;
+}
+
+int place_open(const struct places *p, const struct session_row *row, int *ret_fd, struct err *err)
+{
+	_cleanup_close_ int fd = -1;
+	int r = open_directory(p, row, &fd, err);
+	if (r <= 0)
+		return r;
 	if ((r = check_identity(row, fd, err)) < 0)
 		return r;
 	*ret_fd = take_fd(fd);
 	return 1;
+}
+
+int place_adopt(const struct places *p, const struct session_row *row, struct dir_identity *ret,
+	struct err *err)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int r = open_directory(p, row, &fd, err);
+	if (r == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"there is no directory at the place of session '%s'", row->info.id);
+	if (r < 0)
+		return r;
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022))
+		return err_set(err, ERR_CONFLICT,
+			"the directory of session '%s' is not this user's alone", row->info.id);
+	return dir_identify(fd, ret, err);
 }
 
 int place_reattach(const struct session_row *row, int *ret_fd, struct err *err)

@@ -45,6 +45,14 @@ int place_open(const struct places *p, const struct session_row *row, int *ret_f
 /* The directory of an attached session, found again by its path. As place_open(). */
 int place_reattach(const struct session_row *row, int *ret_fd, struct err *err) _must_check_;
 
+/*
+ * Whatever directory is at the session's place now, for place_open() to recognise: what a back-up
+ * was restored into. ERR_NOT_FOUND; ERR_CONFLICT when it is a link, a file, a mount or another
+ * user's.
+ */
+int place_adopt(const struct places *p, const struct session_row *row, struct dir_identity *ret,
+	struct err *err) _must_check_;
+
 /* The store, made when missing; *ret_fd is -1 when it is inside the workspace. */
 int place_store(const struct places *p, const struct session_row *row, int *ret_fd,
 	struct err *err) _must_check_;

@@ -170,6 +170,15 @@ int registry_extend(struct registry *reg, const char *tenant, const char *id, in
 int registry_delete(
 	struct registry *reg, const char *tenant, const char *id, struct err *err) _must_check_;
 
+/*
+ * Take what is at the session's place now for its directory: after a back-up was restored, when the
+ * files are the session's and their inodes are not. Nobody may be using the session. Errors:
+ * ERR_UNSUPPORTED (an attached directory is recognised by attaching it), ERR_NOT_FOUND,
+ * ERR_CONFLICT (a link, a file, a mount or another user's), ERR_BUSY.
+ */
+int registry_adopt(struct registry *reg, const char *tenant, const char *id,
+	struct session_info *ret, struct err *err) _must_check_;
+
 /* How much one sweep may do. 0: no limit. */
 struct sweep_budget {
 	unsigned sessions; /* expired sessions taken */

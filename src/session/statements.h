@@ -40,6 +40,8 @@
 	STATEMENT(                                                                                 \
 		EXPIRE_AT, "UPDATE session SET expires_ms = nullif(?2, 0) WHERE incarnation = ?1") \
 	STATEMENT(REBIND, "UPDATE session SET dir_dev = ?2 WHERE incarnation = ?1")                \
+	STATEMENT(ADOPT, "UPDATE session SET dir_dev = ?2, dir_ino = ?3, dir_btime_ns = ?4"        \
+			 " WHERE incarnation = ?1")                                                \
 	STATEMENT(PAGE, "SELECT " ROW_COLUMNS " FROM session INDEXED BY session_by_id"             \
 			" WHERE tenant = ?1 AND id > ?2 ORDER BY id LIMIT ?3")                     \
 	STATEMENT(DUE, "SELECT " ROW_COLUMNS " FROM session INDEXED BY session_by_due"             \

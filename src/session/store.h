@@ -64,7 +64,10 @@ struct session_store_ops {
 	int (*use)(struct session_store *st, const struct session_use *use, struct err *err);
 	int (*expire_at)(struct session_store *st, const char *incarnation, int64_t expires_ms,
 		struct err *err);
+	/* rebind() changes the device only, adopt() all that the directory is recognised by. */
 	int (*rebind)(struct session_store *st, const char *incarnation,
+		const struct dir_identity *dir, struct err *err);
+	int (*adopt)(struct session_store *st, const char *incarnation,
 		const struct dir_identity *dir, struct err *err);
 
 	/* Ordered by id. At most `max` rows. */

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <sys/statvfs.h>
 
-
 enum { SHORT_LOG_BYTES = 256 * 1024 };
 
 enum statement {
@@ -411,6 +410,21 @@ static int op_rebind(struct session_store *base, const char *incarnation,
 	return run(s, st, "recognising a directory", err);
 }
 
+static int op_adopt(struct session_store *base, const char *incarnation,
+	const struct dir_identity *dir, struct err *err)
+{
+	struct sqlite_store *s = sqlite_of(base);
+	_cleanup_reset_ sqlite3_stmt *st = NULL;
+	int r = prepared(s, SQL_ADOPT, &st, err);
+	if (r < 0)
+		return r;
+	bind_text(st, 1, incarnation);
+	(void)sqlite3_bind_int64(st, 2, (sqlite3_int64)dir->dev);
+	(void)sqlite3_bind_int64(st, 3, (sqlite3_int64)dir->ino);
+	(void)sqlite3_bind_int64(st, 4, dir->btime_ns);
+	return run(s, st, "adopting a directory", err);
+}
+
 static int op_page(struct session_store *base, const char *tenant, const char *after, unsigned max,
 	session_row_fn each, void *ctx, struct err *err)
 {
@@ -480,6 +494,7 @@ static const struct session_store_ops sqlite_ops = {
 	.use = op_use,
 	.expire_at = op_expire_at,
 	.rebind = op_rebind,
+	.adopt = op_adopt,
 	.page = op_page,
 	.due = op_due,
 };

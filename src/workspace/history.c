@@ -23,6 +23,19 @@ int history_hold(struct workspace *ws, struct store *s, struct err *err)
 	return r;
 }
 
+int history_is_of_copy(struct workspace *ws, struct err *err)
+{
+	struct store *s;
+	int r = history_store(ws, &s, err);
+	if (r == 0)
+		r = history_hold(ws, s, err);
+	if (r < 0)
+		return r;
+	atomic_store(&s->st->copied_upto, atomic_load(&s->st->done));
+	store_unlock(s);
+	return 0;
+}
+
 /* The newest checkpoint at a position. */
 static const char *label_at(const struct checkpoint *all, size_t n, uint64_t seq)
 {

@@ -36,6 +36,11 @@ int history_changes(struct workspace *ws, uint64_t seq,
 int history_undo(struct workspace *ws, struct view *v, uint64_t seq, uint64_t *ret_seq,
 	struct err *err) _must_check_;
 
+/* The files are copies of those that the history is of, as after a back-up was restored: what it
+ * holds up to now is compared with them by size and time of content, since a copy has another
+ * inode. ERR_READ_ONLY, ERR_BUSY. */
+int history_is_of_copy(struct workspace *ws, struct err *err) _must_check_;
+
 /* Name the present position. ERR_EXISTS when the label is taken. */
 int checkpoint_create(
 	struct workspace *ws, const char *label, uint64_t *ret_seq, struct err *err) _must_check_;

@@ -456,9 +456,17 @@ static int reverse_one(struct reversal *rv, const struct record *head,
 	return r;
 }
 
+/* The inodes of a record mean nothing when its files have been copied since. */
+static bool is_of_copy(const struct reversal *rv, const struct record *head)
+{
+	const struct store *s = rv->ws->stores[0];
+	return s && head->seq <= atomic_load(&s->st->copied_upto);
+}
+
 int reverse_record(struct reversal *rv, struct record_reader *r, struct err *err)
 {
 	int e;
+	bool copied = is_of_copy(rv, &r->head);
 	size_t n = 0;
 	if (rv->strict && !r->head.undoable)
 		return err_set(err, ERR_NO_UNDO, "change %" PRIu64 " cannot be taken back: %s",
@@ -467,8 +475,9 @@ int reverse_record(struct reversal *rv, struct record_reader *r, struct err *err
 		calloc((size_t)r->head.n_changes + 1, sizeof(*all));
 	if (!all)
 		return err_oom(err);
-	while ((e = record_next(r, &all[n], err)) == 1)
-		n++;
+	for (; (e = record_next(r, &all[n], err)) == 1; n++)
+		if (copied)
+			all[n].after.ino = 0;
 	while (e == 0 && n > 0)
 		e = reverse_one(rv, &r->head, &all[--n], err);
 	return e;

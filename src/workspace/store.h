@@ -59,6 +59,9 @@ struct store_state {
 	/* The oldest record is being forgotten: the values that start and bytes will have. */
 	_Atomic uint64_t forget_to;
 	_Atomic int64_t forget_bytes;
+
+	/* Records up to this one are of files of which these are copies (history_is_of_copy()). */
+	_Atomic uint64_t copied_upto;
 };
 
 struct store {

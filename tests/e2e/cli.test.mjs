@@ -187,6 +187,44 @@ describe("sessions", () => {
 	});
 });
 
+describe("back-up", () => {
+	test("a restored copy is refused, adopted, and has its files, history and checkpoints", () => {
+		const at = new Place();
+		const copy = `${at.env.CLOISTER_STATE_DIR}.copy`;
+		const run = (...args) => at.run(args);
+		try {
+			for (const id of ["one", "two"]) {
+				run("write", "--session", id, "f", `${id} first\n`);
+				assert.equal(run("checkpoint", "--session", id, "kept").status, 0);
+				run("write", "--session", id, "f", `${id} second\n`);
+			}
+			assert.equal(spawnSync("cp", ["-a", at.env.CLOISTER_STATE_DIR, copy]).status, 0);
+			run("write", "--session", "one", "f", "lost\n");
+			fs.rmSync(at.env.CLOISTER_STATE_DIR, { recursive: true });
+			fs.renameSync(copy, at.env.CLOISTER_STATE_DIR);
+			const r = run("read", "--session", "one", "f");
+			refused(r, r.status, "conflict");
+			assert.match(r.err, /cloister session adopt one/);
+			refused(run("session", "adopt", "none"), 4, "session_not_found");
+			assert.deepEqual(JSON.parse(run("session", "adopt", "--all", "--json").out), { adopted: 2, failed: 0 });
+			for (const id of ["one", "two"]) {
+				assert.equal(run("read", "--session", id, "f").out, `${id} second\n`);
+				assert.equal(run("undo", "--session", id, "2").status, 0);
+				assert.equal(run("read", "--session", id, "f").out, `${id} first\n`);
+				assert.equal(run("undo", "--session", id, "3").status, 0);
+				assert.match(run("history", "--session", id).out, /file_write {2}1 change/);
+				assert.equal(run("restore", "--session", id, "kept").status, 0);
+				assert.equal(run("read", "--session", id, "f").out, `${id} first\n`);
+			}
+			assert.equal(run("write", "--session", "one", "f", "goes on\n").status, 0);
+			assert.equal(run("undo", "--session", "one").status, 0);
+			assert.equal(run("read", "--session", "one", "f").out, "one first\n");
+		} finally {
+			at.done();
+		}
+	});
+});
+
 describe("the manual", () => {
 	const page = fs.readFileSync(path.join(man, "cloister.1"), "utf8");
 

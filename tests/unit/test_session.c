@@ -700,6 +700,64 @@ static void pages_are_stable_while_others_come_and_go(void **state)
 	registry_free(reg);
 }
 
+/* --- what was restored from a back-up --------------------------------------------------------- */
+
+/* The files of a session in another directory, as a copy leaves them. */
+static void replace_directory(const char *id)
+{
+	char place[64], file[80], aside[80];
+	(void)snprintf(place, sizeof(place), "st/sessions/%s", id);
+	(void)snprintf(file, sizeof(file), "%s/f", place);
+	(void)snprintf(aside, sizeof(aside), "aside");
+	assert_int_equal(rename(below(place), below(aside)), 0);
+	assert_int_equal(mkdir(below(place), 0700), 0);
+	make_file(file);
+}
+
+static void a_restored_directory_is_refused_until_it_is_adopted(void **state)
+{
+	struct registry *reg = open_registry();
+	struct session_info before, after;
+	struct session *s = NULL;
+	(void)state;
+	use_once(reg, NULL, "s");
+	assert_int_equal(registry_show(reg, NULL, "s", &before, &err), 0);
+	registry_free(reg);
+	replace_directory("s");
+	reg = open_registry();
+	REFUSED(registry_session(reg, NULL, "s", &s, &err), ERR_CONFLICT, "not the one");
+	assert_non_null(strstr(err.hint, "session adopt s"));
+	assert_int_equal(registry_adopt(reg, NULL, "s", &after, &err), 0);
+	assert_string_equal(before.incarnation, after.incarnation);
+	s = get(reg, NULL, "s");
+	session_release(s);
+	assert_true(there("st/sessions/s/f"));
+	registry_free(reg);
+}
+
+static void only_a_directory_of_this_user_is_adopted(void **state)
+{
+	struct registry *reg = open_registry();
+	struct session_info info;
+	struct session *s = NULL;
+	(void)state;
+	use_once(reg, NULL, "s");
+	s = get(reg, NULL, "s");
+	REFUSED(registry_adopt(reg, NULL, "s", &info, &err), ERR_BUSY, "in use");
+	session_release(s);
+	replace_directory("s");
+	REFUSED(registry_adopt(reg, NULL, "other", &info, &err), ERR_SESSION_NOT_FOUND, "other");
+	assert_int_equal(chmod(below("st/sessions/s"), 0777), 0);
+	REFUSED(registry_adopt(reg, NULL, "s", &info, &err), ERR_CONFLICT, "alone");
+	assert_int_equal(unlink(below("st/sessions/s/f")), 0);
+	assert_int_equal(rmdir(below("st/sessions/s")), 0);
+	REFUSED(registry_adopt(reg, NULL, "s", &info, &err), ERR_NOT_FOUND, "no directory");
+	assert_int_equal(symlink("../../aside", below("st/sessions/s")), 0);
+	REFUSED(registry_adopt(reg, NULL, "s", &info, &err), ERR_CONFLICT, "link");
+	REFUSED(registry_session(reg, NULL, "s", &s, &err), ERR_CONFLICT, "link");
+	registry_free(reg);
+}
+
 /* --- a person's own directory ---------------------------------------------------------------- */
 
 static struct session *attach(struct registry *reg, const char *path)
@@ -1324,6 +1382,8 @@ static const struct CMUnitTest tests[] = {
 	CASE(creating_on_purpose_refuses_a_taken_id),
 	CASE(without_create_on_use_an_unknown_id_is_refused),
 	CASE(pages_are_stable_while_others_come_and_go),
+	CASE(a_restored_directory_is_refused_until_it_is_adopted),
+	CASE(only_a_directory_of_this_user_is_adopted),
 	CASE(an_attached_directory_is_recognised_and_never_deleted),
 	CASE(the_state_itself_cannot_be_attached),
 	CASE(a_file_cannot_be_attached),
