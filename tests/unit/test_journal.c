@@ -144,7 +144,8 @@ static void test_log_goes_on(void **state)
 	jlog_free(l);
 	l = jfix_open(f, 2, 0);
 	jlog_position(l, &q);
-	assert_memory_equal(&p, &q, sizeof(p));
+	assert_int_equal(p.seq, q.seq);
+	assert_memory_equal(p.head, q.head, sizeof(p.head));
 	assert_int_equal(jfix_group(f, l, 2, JRECORD_KIND_CALL, "c"), 0);
 	jlog_position(l, &q);
 	jlog_free(l);
