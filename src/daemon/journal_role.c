@@ -7,7 +7,6 @@
 #include "sys/process.h"
 
 #include <errno.h>
-#include <openssl/crypto.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -308,8 +307,6 @@ static int prepare(struct role *r, int abi, struct err *err)
 	int e;
 	if ((e = process_undumpable(err)) < 0 || (e = open_page(r, err)) < 0)
 		return e;
-	/* Not the machine's configuration of libcrypto: it could name a module to load. */
-	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	if ((e = jkey_open(JOURNAL_FD_KEY, JOURNAL_FD_LOG, &r->key, err)) < 0)
 		return e;
 	(void)close(JOURNAL_FD_KEY);

@@ -1,30 +1,35 @@
-/* Seals and their key: see jseal.h. Ed25519 is libcrypto's, through the EVP interface. */
+/*
+ * Seals and their key: see jseal.h.
+ *
+ * Ed25519 is libsodium's: linked statically it brings what it needs and no more, where libcrypto
+ * brings all of itself, whose tables alone cost a starting process more than a millisecond. The
+ * files of keys are those that openssl(1) reads and writes.
+ */
 #include "journal/jseal.h"
 
 #include "sys/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
+#include <sodium.h>
 #include <stdio.h>
+#include <sys/random.h>
 
-enum { SIGNATURE_BYTES = 64, SIGNATURE_TEXT = 88, PEM_MAX = 4096, PUBLIC_BYTES = 32 };
-
-/* Decoded at first use, since that is what makes libcrypto start its machinery (2 ms): a journal
- * says where its log ends before it has to sign anything. */
-struct jkey {
-	EVP_PKEY *pkey;
-	EVP_MD_CTX *ctx;
-	bool is_private;
-	size_t n; /* of `pem`; 0: decoded, or tried to */
-	char pem[PEM_MAX];
+enum {
+	SIGNATURE_BYTES = crypto_sign_BYTES,
+	SIGNATURE_TEXT = 88,
+	PEM_MAX = 4096,
+	PUBLIC_BYTES = crypto_sign_PUBLICKEYBYTES,
+	SEED_BYTES = crypto_sign_SEEDBYTES,
+	PREFIX_MAX = 16,
+	BASE64 = sodium_base64_VARIANT_ORIGINAL,
 };
 
-static void free_bio(BIO **b)
-{
-	(void)BIO_free(*b);
-}
+struct jkey {
+	bool is_private;
+	unsigned char secret[crypto_sign_SECRETKEYBYTES];
+	unsigned char public[PUBLIC_BYTES];
+};
 
 /* --- form --- */
 
@@ -81,57 +86,85 @@ int jseal_read(struct str line, struct jseal *ret, struct err *err)
 	return 0;
 }
 
-/* --- keys --- */
+/* --- keys: PEM (RFC 7468) around 32 bytes behind a prefix (RFC 8410, 7 and 10) --- */
+
+struct pem_form {
+	const char *begin, *end;
+	unsigned char prefix[PREFIX_MAX]; /* DER up to the 32 bytes */
+	size_t prefix_n;
+};
+static const struct pem_form private_form = {"-----BEGIN PRIVATE KEY-----\n",
+	"\n-----END PRIVATE KEY-----\n",
+	{0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20}, 16};
+static const struct pem_form public_form = {"-----BEGIN PUBLIC KEY-----\n",
+	"\n-----END PUBLIC KEY-----\n", {0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0},
+	12};
+
+/* The 32 bytes of a PEM text, which may have blanks before and behind it and at its line ends. */
+static bool pem_decode(const struct pem_form *f, struct str pem, unsigned char ret[SEED_BYTES])
+{
+	unsigned char der[PREFIX_MAX + SEED_BYTES];
+	const char *end = NULL, *p;
+	size_t n = 0, begin_n = strlen(f->begin) - 1, end_n = strlen(f->end) - 2;
+	const char *from = memmem(pem.p, pem.n, f->begin, begin_n);
+	if (!from)
+		return false;
+	p = from + begin_n;
+	size_t left = pem.n - (size_t)(p - pem.p);
+	bool right = sodium_base642bin(der, sizeof(der), p, left, " \r\n", &n, &end, BASE64) == 0 &&
+		     n == f->prefix_n + SEED_BYTES && left - (size_t)(end - p) >= end_n &&
+		     memcmp(end, f->end + 1, end_n) == 0 &&
+		     memcmp(der, f->prefix, f->prefix_n) == 0;
+	if (right)
+		memcpy(ret, der + f->prefix_n, SEED_BYTES);
+	sodium_memzero(der, sizeof(der));
+	return right;
+}
+
+static size_t pem_encode(
+	const struct pem_form *f, const unsigned char raw[SEED_BYTES], char out[PEM_MAX])
+{
+	unsigned char der[PREFIX_MAX + SEED_BYTES];
+	char text[sodium_base64_ENCODED_LEN(sizeof(der), BASE64)];
+	memcpy(der, f->prefix, f->prefix_n);
+	memcpy(der + f->prefix_n, raw, SEED_BYTES);
+	(void)sodium_bin2base64(text, sizeof(text), der, f->prefix_n + SEED_BYTES, BASE64);
+	int n = snprintf(out, PEM_MAX, "%s%s%s", f->begin, text, f->end);
+	sodium_memzero(der, sizeof(der));
+	sodium_memzero(text, sizeof(text));
+	return (size_t)n;
+}
 
 void jkey_free(struct jkey *k)
 {
 	if (!k)
 		return;
-	EVP_MD_CTX_free(k->ctx);
-	EVP_PKEY_free(k->pkey);
+	sodium_memzero(k, sizeof(*k));
 	free(k);
 }
 
-static struct jkey *wrap(const char *pem, size_t n, bool is_private)
+static int decode_key(struct str pem, bool is_private, struct jkey **ret, struct err *err)
 {
-	struct jkey *k = n <= PEM_MAX ? calloc(1, sizeof(*k)) : NULL;
-	if (!k)
-		return NULL;
-	memcpy(k->pem, pem, n);
-	k->n = n;
+	unsigned char raw[SEED_BYTES];
+	_cleanup_(cleanup_jkey_free) struct jkey *k = calloc(1, sizeof(*k));
+	if (!k || sodium_init() < 0)
+		return err_oom(err);
+	if (!pem_decode(is_private ? &private_form : &public_form, pem, raw))
+		return err_set(err, ERR_CORRUPT, "the journal's %s key is no Ed25519 key in PEM",
+			is_private ? "private" : "public");
 	k->is_private = is_private;
-	return k;
-}
-
-static void decode_key(struct jkey *k)
-{
-	_cleanup_(free_bio) BIO *b = BIO_new_mem_buf(k->pem, (int)k->n);
-	if (b && k->is_private)
-		k->pkey = PEM_read_bio_PrivateKey(b, NULL, NULL, NULL);
-	else if (b)
-		k->pkey = PEM_read_bio_PUBKEY(b, NULL, NULL, NULL);
-	if (k->pkey && EVP_PKEY_get_base_id(k->pkey) == EVP_PKEY_ED25519)
-		k->ctx = EVP_MD_CTX_new();
-	explicit_bzero(k->pem, sizeof(k->pem));
-	k->n = 0;
-}
-
-static int jkey_ready(struct jkey *k, struct err *err)
-{
-	if (k->n)
-		decode_key(k);
-	return k->ctx ? 0 : err_set(err, ERR_CORRUPT, "the journal's key is no Ed25519 key");
+	if (is_private)
+		(void)crypto_sign_seed_keypair(k->public, k->secret, raw);
+	else
+		memcpy(k->public, raw, sizeof(raw));
+	sodium_memzero(raw, sizeof(raw));
+	*ret = take_ptr(k);
+	return 0;
 }
 
 int jkey_public(struct str pem, struct jkey **ret, struct err *err)
 {
-	_cleanup_(cleanup_jkey_free) struct jkey *k = wrap(pem.p, pem.n, false);
-	if (!k)
-		return err_set(err, ERR_CORRUPT, "the journal's public key is too long");
-	int r = jkey_ready(k, err);
-	if (r == 0)
-		*ret = take_ptr(k);
-	return r;
+	return decode_key(pem, false, ret, err);
 }
 
 static int read_pem(int dir, const char *name, char out[PEM_MAX], size_t *ret_n, mode_t forbidden,
@@ -179,24 +212,24 @@ static int write_once(
 	return 0;
 }
 
-static int write_bio(int dir, const char *name, BIO *b, mode_t mode, struct err *err)
+static int write_pem(int dir, const char *name, const struct pem_form *f,
+	const unsigned char raw[SEED_BYTES], mode_t mode, struct err *err)
 {
-	char *p = NULL;
-	long n = BIO_get_mem_data(b, &p);
-	if (n <= 0)
-		return err_oom(err);
-	return write_once(dir, name, p, (size_t)n, mode, err);
+	char pem[PEM_MAX];
+	size_t n = pem_encode(f, raw, pem);
+	int r = write_once(dir, name, pem, n, mode, err);
+	sodium_memzero(pem, sizeof(pem));
+	return r;
 }
 
 static int make_key(int key_fd, struct err *err)
 {
-	_cleanup_(free_bio) BIO *b = BIO_new(BIO_s_secmem());
-	EVP_PKEY *k = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-	int made = b && k && PEM_write_bio_PKCS8PrivateKey(b, k, NULL, NULL, 0, NULL, NULL);
-	EVP_PKEY_free(k);
-	if (!made)
-		return err_set(err, ERR_INTERNAL, "the journal's key could not be made");
-	return write_bio(key_fd, JSEAL_KEY_FILE, b, 0600, err);
+	unsigned char seed[SEED_BYTES];
+	if (getrandom(seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return err_sys(err, errno, "drawing the journal's key");
+	int r = write_pem(key_fd, JSEAL_KEY_FILE, &private_form, seed, 0600, err);
+	sodium_memzero(seed, sizeof(seed));
+	return r;
 }
 
 static int read_key(int key_fd, struct jkey **ret, struct err *err)
@@ -206,23 +239,17 @@ static int read_key(int key_fd, struct jkey **ret, struct err *err)
 	int r = read_pem(key_fd, JSEAL_KEY_FILE, pem, &n, 077, err);
 	if (r < 0)
 		return r;
-	*ret = wrap(pem, n, true);
-	explicit_bzero(pem, sizeof(pem));
-	return *ret ? 0 : err_oom(err);
+	r = decode_key((struct str){pem, n}, true, ret, err);
+	sodium_memzero(pem, sizeof(pem));
+	return r;
 }
 
-static int publish(struct jkey *k, int public_fd, struct err *err)
+static int publish(const struct jkey *k, int public_fd, struct err *err)
 {
 	struct stat st;
 	if (fs_lstat(public_fd, JSEAL_PUBLIC_FILE, &st) == 0)
 		return 0;
-	int r = jkey_ready(k, err);
-	if (r < 0)
-		return r;
-	_cleanup_(free_bio) BIO *b = BIO_new(BIO_s_mem());
-	if (!b || !PEM_write_bio_PUBKEY(b, k->pkey))
-		return err_oom(err);
-	return write_bio(public_fd, JSEAL_PUBLIC_FILE, b, 0644, err);
+	return write_pem(public_fd, JSEAL_PUBLIC_FILE, &public_form, k->public, 0644, err);
 }
 
 int jkey_open(int key_fd, int public_fd, struct jkey **ret, struct err *err)
@@ -237,47 +264,27 @@ int jkey_open(int key_fd, int public_fd, struct jkey **ret, struct err *err)
 	return 0;
 }
 
-void jkey_fingerprint(struct jkey *k, struct sha256 *ret)
+void jkey_fingerprint(const struct jkey *k, struct sha256 *ret)
 {
-	unsigned char raw[PUBLIC_BYTES] = {0};
-	size_t n = sizeof(raw);
-	struct err err;
-	if (jkey_ready(k, &err) == 0)
-		(void)EVP_PKEY_get_raw_public_key(k->pkey, raw, &n);
-	sha256_of(raw, sizeof(raw), ret);
+	sha256_of(k->public, sizeof(k->public), ret);
 }
 
 /* --- signatures --- */
 
-static int sign(struct jkey *k, const char *p, size_t n, unsigned char out[SIGNATURE_BYTES],
-	struct err *err)
-{
-	size_t len = SIGNATURE_BYTES;
-	int r = jkey_ready(k, err);
-	if (r < 0)
-		return r;
-	(void)EVP_MD_CTX_reset(k->ctx);
-	if (EVP_DigestSignInit(k->ctx, NULL, NULL, NULL, k->pkey) == 1 &&
-		EVP_DigestSign(k->ctx, out, &len, (const unsigned char *)p, n) == 1 &&
-		len == SIGNATURE_BYTES)
-		return 0;
-	return err_set(err, ERR_INTERNAL, "the journal could not be sealed");
-}
-
-int jseal_write(struct jkey *k, const struct jchain *chain, const struct jseal *seal,
+int jseal_write(const struct jkey *k, const struct jchain *chain, const struct jseal *seal,
 	struct buf *out, struct err *err)
 {
-	unsigned char raw[SIGNATURE_BYTES], text[SIGNATURE_TEXT + 1];
+	unsigned char raw[SIGNATURE_BYTES];
+	char text[SIGNATURE_TEXT + 1];
 	char line[JSEAL_LINE_MAX];
 	int n = snprintf(line, sizeof(line), "= %llu %s %llu %016llx %llu %llu",
 		(unsigned long long)seal->seq, chain->head, (unsigned long long)seal->time_ms,
 		(unsigned long long)seal->run, (unsigned long long)seal->upto,
 		(unsigned long long)seal->open);
 	BUG_ON(n < 0 || n + SIGNATURE_TEXT + 2 > JSEAL_LINE_MAX);
-	int r = sign(k, line, (size_t)n, raw, err);
-	if (r < 0)
-		return r;
-	(void)EVP_EncodeBlock(text, raw, SIGNATURE_BYTES);
+	BUG_ON(!k->is_private);
+	(void)crypto_sign_detached(raw, NULL, (const unsigned char *)line, (size_t)n, k->secret);
+	(void)sodium_bin2base64(text, sizeof(text), raw, sizeof(raw), BASE64);
 	buf_put(out, line, (size_t)n);
 	buf_putc(out, ' ');
 	buf_put(out, text, SIGNATURE_TEXT);
@@ -286,24 +293,23 @@ int jseal_write(struct jkey *k, const struct jchain *chain, const struct jseal *
 }
 
 /* One spelling: what decodes must encode to the same text. */
-static bool decode(struct str text, unsigned char out[SIGNATURE_TEXT])
+static bool decode(struct str text, unsigned char out[SIGNATURE_BYTES])
 {
-	unsigned char again[SIGNATURE_TEXT + 1];
-	if (text.n != SIGNATURE_TEXT || EVP_DecodeBlock(out, (const unsigned char *)text.p,
-						SIGNATURE_TEXT) != SIGNATURE_TEXT / 4 * 3)
+	char again[SIGNATURE_TEXT + 1];
+	size_t n = 0;
+	if (text.n != SIGNATURE_TEXT ||
+		sodium_base642bin(out, SIGNATURE_BYTES, text.p, text.n, NULL, &n, NULL, BASE64) <
+			0 ||
+		n != SIGNATURE_BYTES)
 		return false;
-	(void)EVP_EncodeBlock(again, out, SIGNATURE_BYTES);
+	(void)sodium_bin2base64(again, sizeof(again), out, SIGNATURE_BYTES, BASE64);
 	return memcmp(again, text.p, SIGNATURE_TEXT) == 0;
 }
 
-bool jseal_check(struct jkey *k, const struct jseal *seal)
+bool jseal_check(const struct jkey *k, const struct jseal *seal)
 {
-	unsigned char raw[SIGNATURE_TEXT];
-	struct err err;
-	if (!decode(seal->signature, raw) || jkey_ready(k, &err) < 0)
-		return false;
-	(void)EVP_MD_CTX_reset(k->ctx);
-	return EVP_DigestVerifyInit(k->ctx, NULL, NULL, NULL, k->pkey) == 1 &&
-	       EVP_DigestVerify(k->ctx, raw, SIGNATURE_BYTES, (const unsigned char *)seal->text.p,
-		       seal->text.n) == 1;
+	unsigned char raw[SIGNATURE_BYTES];
+	return decode(seal->signature, raw) &&
+	       crypto_sign_verify_detached(
+		       raw, (const unsigned char *)seal->text.p, seal->text.n, k->public) == 0;
 }

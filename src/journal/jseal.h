@@ -47,14 +47,14 @@ void jkey_free(struct jkey *k); /* accepts NULL */
 DEFINE_CLEANUP(struct jkey *, jkey_free)
 
 /* SHA-256 over the 32 bytes of the public key: what a person compares. */
-void jkey_fingerprint(struct jkey *k, struct sha256 *ret);
+void jkey_fingerprint(const struct jkey *k, struct sha256 *ret);
 
 /* Append the seal of a group with its newline: `seal` says all but head (which is the chain's) and
  * signature. */
-int jseal_write(struct jkey *k, const struct jchain *chain, const struct jseal *seal,
+int jseal_write(const struct jkey *k, const struct jchain *chain, const struct jseal *seal,
 	struct buf *out, struct err *err) _must_check_;
 
 /* Has this key made this signature? */
-bool jseal_check(struct jkey *k, const struct jseal *seal);
+bool jseal_check(const struct jkey *k, const struct jseal *seal);
 
 #endif

@@ -207,7 +207,7 @@ static void test_changed_letter_is_found(void **state)
 	assert_int_equal(jfix_group(f, l, 3, JRECORD_KIND_CALL, "abc"), 0);
 	jlog_free(l);
 	int fd = openat(f->log_fd, "00000001.log", O_RDWR | O_CLOEXEC);
-	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
 	long at = strstr(text, "abc") - text;
 	assert_int_equal(pwrite(fd, "x", 1, at), 1);
 	assert_int_equal(jfix_verify(f, NULL, &v), -ERR_CORRUPT);
@@ -437,6 +437,65 @@ static void test_key_is_private(void **state)
 	assert_int_equal(jkey_open(f->key_fd, f->log_fd, &k, &f->err), -ERR_DENIED);
 }
 
+static void put_file(int dir, const char *name, const char *text)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(close(fd), 0);
+}
+
+static void assert_file(int dir, const char *name, const char *want)
+{
+	char text[4096] = "";
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+	assert_string_equal(text, want);
+	close(fd);
+}
+
+/* The pair of RFC 8410, 10.1 and 10.3. */
+#define RFC_PRIVATE "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC"
+#define RFC_PUBLIC "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE="
+#define PEM(WHAT, TEXT) "-----BEGIN " WHAT " KEY-----\n" TEXT "\n-----END " WHAT " KEY-----\n"
+
+static void test_key_of_the_rfc(void **state)
+{
+	struct jfix *f = *state;
+	struct jkey *k = NULL;
+	jfix_empty(f->log_fd);
+	put_file(f->key_fd, JSEAL_KEY_FILE, PEM("PRIVATE", RFC_PRIVATE));
+	assert_int_equal(jkey_open(f->key_fd, f->log_fd, &k, &f->err), 0);
+	jkey_free(k);
+	assert_file(f->log_fd, JSEAL_PUBLIC_FILE, PEM("PUBLIC", RFC_PUBLIC));
+}
+
+static void test_what_is_no_key(void **state)
+{
+	static const char *const bad[] = {"", "x", RFC_PRIVATE, PEM("PUBLIC", RFC_PUBLIC),
+		PEM("RSA PRIVATE", RFC_PRIVATE), PEM("PRIVATE", RFC_PUBLIC), PEM("PRIVATE", ""),
+		PEM("PRIVATE", "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVh"),
+		PEM("PRIVATE", RFC_PRIVATE "AAAA"), PEM("PRIVATE", RFC_PRIVATE "="),
+		/* X25519 (1.3.101.110), and a version with attributes */
+		PEM("PRIVATE", "MC4CAQAwBQYDK2VuBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC"),
+		PEM("PRIVATE", "MC4CAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC"),
+		"-----BEGIN PRIVATE KEY-----\n" RFC_PRIVATE,
+		"-----BEGIN PRIVATE KEY-----\n" RFC_PRIVATE "\n-----END PUBLIC KEY-----\n"};
+	struct jfix *f = *state;
+	struct jkey *k = NULL;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		put_file(f->key_fd, JSEAL_KEY_FILE, bad[i]);
+		assert_int_equal(jkey_open(f->key_fd, f->log_fd, &k, &f->err), -ERR_CORRUPT);
+		assert_non_null(strstr(f->err.text, "private key"));
+		assert_file(f->key_fd, JSEAL_KEY_FILE, bad[i]);
+	}
+	put_file(f->log_fd, JSEAL_PUBLIC_FILE, PEM("PRIVATE", RFC_PRIVATE));
+	assert_int_equal(jkey_published(f->log_fd, &k, &f->err), -ERR_CORRUPT);
+	assert_non_null(strstr(f->err.text, "public key"));
+	assert_null(k);
+}
+
 static void test_writers_agree_on_a_key(void **state)
 {
 	struct jfix *f = *state;
@@ -496,6 +555,8 @@ int main(void)
 		CASE(test_failed_sync_breaks_for_good),
 		CASE(test_another_key_is_refused),
 		CASE(test_key_is_private),
+		CASE(test_key_of_the_rfc),
+		CASE(test_what_is_no_key),
 		CASE(test_writers_agree_on_a_key),
 		CASE(test_group_is_bounded),
 	};
