@@ -43,7 +43,7 @@ int setup_config(struct cli *c, struct err *err)
 
 static int start_tree(struct setup *s, struct err *err)
 {
-	struct tree_options o = {.single_user = s->cli->single_user};
+	const struct tree_options o = {.single_user = s->cli->single_user};
 	return tree_start(&o, &s->tree, err);
 }
 
@@ -69,7 +69,7 @@ static bool same_directory(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
-/* The journal starts first, so that it is there when the first change waits for it. Core keeps no
+/* The journal starts first, so that it is there when the first call waits for it. Core keeps no
  * right to its directories, so they can be no workspace. */
 static int start_journal(struct setup *s, struct err *err)
 {
@@ -83,8 +83,9 @@ static int start_journal(struct setup *s, struct err *err)
 	for (unsigned i = 0; s->workspace_fd >= 0 && i < ARRAY_LEN(theirs); i++)
 		if (same_directory(s->workspace_fd, theirs[i]))
 			return err_set(err, ERR_DENIED, "this directory is the journal's");
+	const struct tree_options tree = {.single_user = s->cli->single_user};
 	const struct journal_options o = {
-		.log_fd = log, .key_fd = key, .landlock_abi = tree_landlock_abi(s->tree)};
+		.log_fd = log, .key_fd = key, .landlock_abi = tree_landlock_usable(&tree)};
 	return journal_start(&o, &s->journal, err);
 }
 
@@ -188,13 +189,12 @@ static int set_up_calls(struct setup *s, const struct cli *c, enum setup_for wha
 	if (c->session && c->workspace)
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "--session and --workspace exclude each other");
-	if ((r = start_tree(s, err)) < 0 ||
-		(what == SETUP_COMMANDS && (r = start_sandbox(s, err)) < 0))
-		return r;
 	if (c->workspace && (r = open_workspace_dir(s, c->workspace, err)) < 0)
 		return r;
-	if ((r = start_journal(s, err)) < 0 || (r = open_files(s, err)) < 0 ||
-		(r = open_session(s, c, err)) < 0 || (r = make_env(s, err)) < 0)
+	if ((r = start_journal(s, err)) < 0 || (r = start_tree(s, err)) < 0 ||
+		(what == SETUP_COMMANDS && (r = start_sandbox(s, err)) < 0) ||
+		(r = open_files(s, err)) < 0 || (r = open_session(s, c, err)) < 0 ||
+		(r = make_env(s, err)) < 0)
 		return r;
 	return restrict_self(s, err);
 }

@@ -2,9 +2,10 @@
  * From the configuration to a core that can run calls: state directory, process tree, registry,
  * session, rights.
  *
- * Order: the supervisor is started while nothing else is open; then state and workspace are opened;
- * then core gives up every right that calls do not need (core_restrict()). After SETUP_CALLS the
- * process can open files only below its state, its base of sessions and the workspace.
+ * Order: the other processes are started while nothing of the state is open; then the state is
+ * opened; then core gives up every right that calls do not need (core_restrict()). After
+ * SETUP_CALLS the process can open files only below its state, its base of sessions and the
+ * workspace.
  */
 #ifndef CLOISTER_CLI_SETUP_H
 #define CLOISTER_CLI_SETUP_H

@@ -44,6 +44,33 @@ int program_open(const char *dir, const char *name, struct err *err)
 		       : err_set(err, ERR_UNAVAILABLE, "the program '%s' is not installed", name);
 }
 
+int program_start_later(
+	const char *dir, const struct process_spec *spec, struct process *ret, struct err *err)
+{
+	char number[16];
+	const char *argv[2 + PROGRAM_ARGS_MAX + 1] = {"cloister-later", number};
+	int fds[PROCESS_FDS_MAX];
+	struct process_spec later = *spec;
+	if (!CLOISTER_LATER)
+		return process_start(spec, ret, err);
+	_cleanup_close_ int exe = program_open(dir, "cloister-later", err);
+	if (exe < 0)
+		return exe;
+	BUG_ON(spec->n_fds >= PROCESS_FDS_MAX);
+	memcpy(fds, spec->fds, spec->n_fds * sizeof(fds[0]));
+	fds[spec->n_fds] = spec->exec_fd;
+	(void)snprintf(number, sizeof(number), "%u", 3 + spec->n_fds);
+	for (unsigned i = 0; spec->argv[i]; i++) {
+		BUG_ON(i == PROGRAM_ARGS_MAX);
+		argv[2 + i] = spec->argv[i];
+	}
+	later.exec_fd = exe;
+	later.argv = argv;
+	later.fds = fds;
+	later.n_fds = spec->n_fds + 1;
+	return process_start(&later, ret, err);
+}
+
 static bool read_at(int fd, void *p, size_t n, uint64_t at)
 {
 	return at <= INT64_MAX && pread(fd, p, n, (off_t)at) == (ssize_t)n;

@@ -72,7 +72,7 @@ static int start_launcher(
 		.n_fds = 1,
 		.null_fd = null_fd,
 		.keep_stderr = true};
-	return process_start(&spec, &s->process, err);
+	return program_start_later(opt->libexecdir, &spec, &s->process, err);
 }
 
 int sandbox_start(const struct sandbox_options *opt, struct sandbox **ret, struct err *err)

@@ -47,13 +47,18 @@ static bool has_openat2(void)
 	return fd >= 0 || errno != ENOSYS;
 }
 
-static int look_for_gaps(struct tree *t, const struct tree_options *opt, struct err *err)
+int tree_landlock_usable(const struct tree_options *opt)
 {
 	int abi = landlock_abi();
 	if (opt->landlock_abi)
 		abi = MIN(abi, MAX(opt->landlock_abi, 0));
+	return abi >= LANDLOCK_ABI_NEEDED ? abi : 0;
+}
+
+static int look_for_gaps(struct tree *t, const struct tree_options *opt, struct err *err)
+{
 	bool openat2 = has_openat2();
-	t->landlock_abi = abi >= LANDLOCK_ABI_NEEDED ? abi : 0;
+	t->landlock_abi = tree_landlock_usable(opt);
 	if (!t->landlock_abi)
 		t->gaps = openat2 ? "no Landlock of ABI 2 or newer: the worker is held by its "
 				    "user, its system calls and its descriptors only"
@@ -99,7 +104,7 @@ static int start_supervisor(
 		.n_fds = ARRAY_LEN(fds),
 		.null_fd = null_fd,
 		.keep_stderr = true};
-	return process_start(&spec, &t->supervisor, err);
+	return program_start_later(opt->libexecdir, &spec, &t->supervisor, err);
 }
 
 static int tree_new(const struct tree_options *opt, struct tree **ret, struct err *err)

@@ -31,10 +31,14 @@ struct tree_options {
 
 struct tree;
 
+/* The Landlock ABI that the processes of a tree would use; 0: none. */
+int tree_landlock_usable(const struct tree_options *opt);
+
 /*
  * Start the supervisor. Call it before threads, keys and workspaces are opened. Errors:
  * ERR_UNAVAILABLE (no Landlock of at least ABI 2 or no openat2 and not single_user; an executable
- * is missing), ERR_LIMIT, ERR_IO. Does not wait for the supervisor: start-up is a fork and an exec.
+ * is missing), ERR_LIMIT, ERR_IO. Does not wait for the supervisor, which is cloister-later until
+ * the first job (programs.h).
  */
 int tree_start(const struct tree_options *opt, struct tree **ret, struct err *err) _must_check_;
 
