@@ -23,7 +23,8 @@ struct walk {
 	struct frame *frames;
 	size_t depth, cap;
 	dev_t dev;
-	int fd; /* the directory of the deepest frame */
+	int fd;       /* the directory of the deepest frame */
+	bool empties; /* everything is to be removed */
 	const char *skip;
 	tree_fn fn;
 	void *ctx;
@@ -102,10 +103,29 @@ static int read_names(struct walk *w)
 	return r;
 }
 
+/* Open a directory that is to be emptied, taking every permission that the owner can take. */
+static int open_to_empty(int dir, const char *name)
+{
+	struct stat st;
+	int fd = fs_open(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0 && errno == EACCES) {
+		_cleanup_close_ int look = fs_look(dir, name);
+		if (look >= 0 && fstat(look, &st) == 0 && S_ISDIR(st.st_mode) &&
+			fs_chmod(look, 0700) == 0)
+			fd = fs_open(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+		else
+			errno = EACCES;
+	}
+	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
+		(void)fchmod(fd, 0700); /* when this fails, removing will say so */
+	return fd;
+}
+
 /* Enter a subdirectory. 1: entered, 0: it is gone (or no directory any more). */
 static int descend(struct walk *w, const char *name)
 {
-	int fd = fs_open(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	int fd = w->empties ? open_to_empty(w->fd, name)
+			    : fs_open(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -1;
 	(void)close(w->fd);
@@ -173,15 +193,20 @@ static int walk_on(struct walk *w)
 	return r;
 }
 
-int tree_walk(int root, const char *skip, tree_fn fn, void *ctx)
+static int walk_from(struct walk *w, int root)
 {
 	struct stat st;
-	_cleanup_(walk_done) struct walk w = {.fd = -1, .skip = skip, .fn = fn, .ctx = ctx};
-	w.fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (w.fd < 0 || fstat(w.fd, &st) < 0)
+	w->fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->fd < 0 || fstat(w->fd, &st) < 0)
 		return -1;
-	w.dev = st.st_dev;
-	return walk_on(&w);
+	w->dev = st.st_dev;
+	return walk_on(w);
+}
+
+int tree_walk(int root, const char *skip, tree_fn fn, void *ctx)
+{
+	_cleanup_(walk_done) struct walk w = {.fd = -1, .skip = skip, .fn = fn, .ctx = ctx};
+	return walk_from(&w, root);
 }
 
 static int add_up(void *ctx, int dir, const char *name, const struct stat *st)
@@ -212,7 +237,8 @@ static int remove_one(void *ctx, int dir, const char *name, const struct stat *s
 
 int tree_clear(int dir)
 {
-	return tree_walk(dir, NULL, remove_one, NULL);
+	_cleanup_(walk_done) struct walk w = {.fd = -1, .fn = remove_one, .empties = true};
+	return walk_from(&w, dir);
 }
 
 int tree_remove(int dir, const char *name)
@@ -221,8 +247,8 @@ int tree_remove(int dir, const char *name)
 	if (fs_lstat(dir, name, &st) < 0)
 		return errno == ENOENT ? 0 : -1;
 	if (S_ISDIR(st.st_mode)) {
-		_cleanup_close_ int fd = fs_open(dir, name, O_RDONLY | O_DIRECTORY, 0);
-		if (fd < 0 || tree_walk(fd, NULL, remove_one, NULL) < 0)
+		_cleanup_close_ int fd = open_to_empty(dir, name);
+		if (fd < 0 || tree_clear(fd) < 0)
 			return -1;
 	}
 	return remove_one(NULL, dir, name, &st);

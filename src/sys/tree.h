@@ -25,7 +25,7 @@ struct tree_sum {
 };
 int tree_count(int root, const char *skip, struct tree_sum *ret);
 
-/* Remove everything below a directory. */
+/* Remove everything below a directory, taking the permissions for it that an owner can take. */
 int tree_clear(int dir);
 
 /* Remove name in dir and, when it is a directory, everything below it. ENOENT is no error. */

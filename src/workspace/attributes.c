@@ -1,7 +1,10 @@
 /* Owner, mode, lists and times: see attributes.h. */
 #include "workspace/attributes.h"
 
+#include "sys/fs.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 #include <stdint.h>
@@ -47,6 +50,37 @@ bool attributes_copy(int from, const struct stat *st, int to, mode_t mode)
 		     fchown(to, st->st_uid, st->st_gid) == 0;
 	bool lists = copy_xattrs(from, to);
 	return fchmod(to, mode) == 0 && owner && lists;
+}
+
+/* Take away what only `to` has, as what it has inherited. */
+static bool drop_others(int from, int to)
+{
+	char names[ATTRIBUTES_NAMES_MAX];
+	bool all = true;
+	ssize_t n = flistxattr(to, names, sizeof(names));
+	if (n < 0)
+		return errno == EOPNOTSUPP;
+	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1)
+		/* What the kernel labels by itself is not ours to take. */
+		if (fgetxattr(from, names + i, NULL, 0) < 0 && errno == ENODATA &&
+			strncmp(names + i, "security.", 9) != 0)
+			all &= fremovexattr(to, names + i) == 0;
+	return all;
+}
+
+bool attributes_restore(int dir, const char *path, int to, mode_t mode)
+{
+	struct stat st;
+	_cleanup_close_ int from = fs_open(dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	if (from < 0 || fstat(from, &st) < 0) {
+		(void)fchmod(to, mode);
+		return false;
+	}
+	mode |= S_ISDIR(st.st_mode) ? st.st_mode & (S_ISGID | S_ISVTX) : 0;
+	const struct timespec times[2] = {st.st_atim, st.st_mtim};
+	bool others = drop_others(from, to);
+	bool copied = attributes_copy(from, &st, to, mode);
+	return futimens(to, times) == 0 && others && copied;
 }
 
 /* --- inheriting ------------------------------------------------------------------------------- */

@@ -25,6 +25,14 @@ enum {
  * kept and returns false. */
 bool attributes_copy(int from, const struct stat *st, int to, mode_t mode);
 
+/*
+ * Owner, group, extended attributes and times of something below `dir` (the path is followed
+ * through no link), and this mode; a directory also gets its set-group-ID and sticky bits. What
+ * `to` has beyond that goes. A file never gets set-user-ID or set-group-ID. False when something is
+ * missing.
+ */
+bool attributes_restore(int dir, const char *path, int to, mode_t mode);
+
 /* The mode that open(2) would have been asked for, when only the usual umask of 022 has taken from
  * it: a default ACL takes the place of the umask. */
 mode_t attributes_before_umask(mode_t mode);

@@ -181,6 +181,7 @@ static void add_fields(const struct op *op, const struct change *c, struct buf *
 	buf_printf(b, " from %zu:%s", op->from ? strlen(op->from) : 0, op->from ? op->from : "");
 	buf_printf(b, " target %zu:%s", op->target ? strlen(op->target) : 0,
 		op->target ? op->target : "");
+	buf_printf(b, " like %zu:%s", op->like ? strlen(op->like) : 0, op->like ? op->like : "");
 	buf_printf(b, " mode %o", (unsigned)c->mode_after);
 	if (op->base.path)
 		buf_printf(b, " base %llu:%llu %lld %lld.%09ld",

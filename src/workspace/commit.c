@@ -143,10 +143,11 @@ static void make_step(struct commit *c, unsigned i)
 		.mount = op->mount,
 		.index = c->n,
 		.flags = (op->is_dir ? STEP_DIR : 0) | (op->base.path ? STEP_BASE : 0) |
-			 (op->umasked ? STEP_UMASKED : 0),
+			 (op->umasked ? STEP_UMASKED : 0) | (op->unlike ? STEP_LOST : 0),
 		.path = op->path,
 		.from = op->from,
 		.target = op->target,
+		.like = op->like,
 		.mode_before = ch->mode_before,
 		.mode_after = op->mode,
 		.base_type = op->base.path ? op->base.st.st_mode & S_IFMT : 0,
@@ -206,8 +207,8 @@ static bool may_change_later(int fd, const struct stat *st)
 	return errno == EAGAIN;
 }
 
-static int copy_old(
-	const struct commit *c, struct step *s, int old, const char *name, struct err *err)
+static int copy_old(const struct commit *c, const struct step *s, int old, const struct stat *st,
+	const char *name, struct err *err)
 {
 	int saved = c->ws->mounts[s->mount].saved_fd;
 	(void)unlinkat(saved, name, 0); /* of a commit that died before its intent */
@@ -215,7 +216,10 @@ static int copy_old(
 		openat(saved, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || fs_copy(old, 0, fd, 0, -1) < 0)
 		return err_sys(err, errno, "keeping the old content");
-	(void)fchmod(fd, s->mode_before);
+	/* As far as it goes: the copy is what taking back looks at. */
+	(void)attributes_copy(old, st, fd, s->mode_before);
+	const struct timespec times[2] = {st->st_atim, st->st_mtim};
+	(void)futimens(fd, times);
 	return 0;
 }
 
@@ -255,11 +259,11 @@ static int prepare_replace(
 		s->flags |= STEP_IN_PLACE;
 		c->result.in_place++;
 		step_saved_name(c->seq, s, name);
-		return copy_old(c, s, old, name, err);
+		return copy_old(c, s, old, &op->base.st, name, err);
 	}
 	if (keep && may_change_later(old, &op->base.st)) {
 		step_copy_name(c->seq, s, name);
-		if ((r = copy_old(c, s, old, name, err)) < 0)
+		if ((r = copy_old(c, s, old, &op->base.st, name, err)) < 0)
 			return r;
 		s->flags |= STEP_COPIED;
 	}
@@ -273,6 +277,9 @@ static int prepare_content(
 	struct stat st;
 	if ((r = staged_reopen(content, err)) < 0)
 		return r;
+	if (s->like && !attributes_restore(c->ws->mounts[s->mount].saved_fd, s->like, content->fd,
+			       s->mode_after))
+		s->flags |= STEP_LOST;
 	if (fstat(content->fd, &st) < 0)
 		return err_sys(err, errno, "looking at a staged file");
 	s->content_ino = st.st_ino;
@@ -280,7 +287,7 @@ static int prepare_content(
 	s->content_fd = content->fd;
 	if (s->kind == CHANGE_REPLACE)
 		return prepare_replace(c, s, content, err);
-	if (s->kind == CHANGE_CREATE && fchmod(content->fd, s->mode_after) < 0)
+	if (s->kind == CHANGE_CREATE && !s->like && fchmod(content->fd, s->mode_after) < 0)
 		return err_sys(err, errno, "setting a mode");
 	/* A power cut takes files without a name with it. */
 	bool name = content->name[0] ||
@@ -301,7 +308,7 @@ static int prepare_delete(struct commit *c, struct step *s, struct err *err)
 	if (old < 0 || !may_change_later(old, &op->base.st))
 		return 0;
 	step_copy_name(c->seq, s, name);
-	if ((r = copy_old(c, s, old, name, err)) < 0)
+	if ((r = copy_old(c, s, old, &op->base.st, name, err)) < 0)
 		return r;
 	s->flags |= STEP_COPIED;
 	return 0;

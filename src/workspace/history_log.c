@@ -13,8 +13,6 @@
 #include <stdio.h>
 
 enum {
-	PATH_ROOM = LIMIT_PATH_BYTES * 2,
-	FOLLOW_MAX = 50 * 1000 * 1000,
 	COST_OF_A_NAME = 512,   /* what an inode in `saved/` is counted as beyond its content */
 	PUNCH_AT = 1024 * 1024, /* bytes of forgotten records after which their blocks are freed */
 };
@@ -276,41 +274,12 @@ static void no_identity(struct record_change *c)
 	c->after = (struct identity){.size = c->size_after};
 }
 
-/* The renames behind a step, which move what it has left. */
-struct later {
-	const struct step *steps;
-	unsigned n;
-	bool follow; /* are there any, and not so many that following them would take long? */
-};
-
-static struct later renames_of(const struct step *steps, unsigned n)
-{
-	uint64_t renames = 0;
-	for (unsigned i = 0; i < n; i++)
-		renames += steps[i].kind == CHANGE_RENAME;
-	return (struct later){steps, n, renames > 0 && renames * n <= FOLLOW_MAX};
-}
-
-/* Where what a step has left is when all are published. */
-static void path_at_end(const struct later *l, const struct step *s, char path[PATH_ROOM])
-{
-	char moved[PATH_ROOM];
-	(void)snprintf(path, PATH_ROOM, "%s", s->path);
-	for (const struct step *t = s + 1; l->follow && t < l->steps + l->n; t++) {
-		if (t->kind != CHANGE_RENAME || t->mount != s->mount ||
-			(strcmp(path, t->from) != 0 && !path_is_below(path, t->from)))
-			continue;
-		(void)snprintf(moved, sizeof(moved), "%s%s", t->path, path + strlen(t->from));
-		memcpy(path, moved, sizeof(moved));
-	}
-}
-
 /* What a step has left, so that a later change of it can be told. The inode of new content is known
  * by its descriptor; what has no descriptor is looked up. */
 static void set_after(const struct workspace *ws, const struct later *later, const struct step *s,
 	struct record_change *c)
 {
-	char path[PATH_ROOM];
+	char path[STEP_PATH_ROOM];
 	struct stat st;
 	no_identity(c);
 	if (s->kind == CHANGE_DELETE)
@@ -321,8 +290,8 @@ static void set_after(const struct workspace *ws, const struct later *later, con
 			(s->kind == CHANGE_REPLACE && !(s->flags & STEP_IN_PLACE));
 	uint64_t ino = replaced ? s->content_ino : s->base_ino;
 	if (!replaced || s->content_fd < 0 || fstat(s->content_fd, &st) < 0 || st.st_ino != ino) {
-		path_at_end(later, s, path);
-		fd = fs_look(ws->mounts[s->mount].root_fd, path);
+		if (later_path(later, s, path))
+			fd = fs_look(ws->mounts[s->mount].root_fd, path);
 		if (fd < 0 || fstat(fd, &st) < 0 || (ino != 0 && st.st_ino != ino)) {
 			c->after.ino = ino;
 			return;
@@ -365,11 +334,11 @@ static bool may_undo(bool keep, const struct step *steps, unsigned n)
 	return true;
 }
 
-static void encode(const struct workspace *ws, const struct history_head *head,
-	const struct step *steps, unsigned n, struct buf *out)
+static void encode(const struct workspace *ws, const struct history_head *head, struct step *steps,
+	unsigned n, struct buf *out)
 {
 	struct record_writer w;
-	const struct later later = renames_of(steps, n);
+	const struct later later = later_of(steps, n);
 	bool undo = may_undo(head->keep, steps, n);
 	struct record rec = {.type = RECORD_COMMIT,
 		.seq = head->seq,
@@ -397,7 +366,7 @@ static void encode(const struct workspace *ws, const struct history_head *head,
 }
 
 int history_add(const struct workspace *ws, struct store *s, const struct history_head *head,
-	const struct step *steps, unsigned n, struct err *err)
+	struct step *steps, unsigned n, struct err *err)
 {
 	int r;
 	struct record_reader rec;

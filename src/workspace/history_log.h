@@ -38,7 +38,7 @@ struct history_head {
 	int64_t bytes_before;           /* history_bytes without it */
 };
 int history_add(const struct workspace *ws, struct store *s, const struct history_head *head,
-	const struct step *steps, unsigned n, struct err *err) _must_check_;
+	struct step *steps, unsigned n, struct err *err) _must_check_;
 
 /* End the forgetting of a record that a death has interrupted. Before anything else of a commit. */
 void history_settle(struct store *s);

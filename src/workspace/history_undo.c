@@ -288,6 +288,15 @@ static int put_kept_link(
 	return put_link(b, n, target, err);
 }
 
+static int put_dir(struct step_back *b, const struct node *n, const char *kept,
+	const struct stat *st, struct err *err)
+{
+	struct view *v = b->rv->v;
+	int r = view_mkdir(v, n, st->st_mode & 0777, !b->rv->strict, err);
+	const struct entry *e = view_entry(v, n->mount, n->path, strlen(n->path));
+	return r < 0 || !e || !e->op ? r : op_like(e->op, kept, err);
+}
+
 /* Put one object back at a path (below the change's own when it was a directory). */
 static int put_object(struct step_back *b, const char *path, const char *kept,
 	const struct stat *st, struct err *err)
@@ -300,9 +309,7 @@ static int put_object(struct step_back *b, const char *path, const char *kept,
 	if (n.kind != NODE_ABSENT && b->rv->strict)
 		return conflict(b, path, "has been made", err);
 	if (S_ISDIR(st->st_mode))
-		r = n.kind == NODE_ABSENT
-			    ? view_mkdir(v, &n, st->st_mode & 0777, !b->rv->strict, err)
-			    : 0;
+		r = n.kind == NODE_ABSENT ? put_dir(b, &n, kept, st, err) : 0;
 	else if (S_ISREG(st->st_mode))
 		r = n.kind == NODE_ABSENT || n.kind == NODE_FILE ? put_kept(b, &n, kept, st, err)
 								 : 0;
@@ -552,6 +559,9 @@ static int own(struct view *v, struct op *op, struct err *err)
 		s->fd = -1;
 		v->staged_open--;
 	}
+	/* What is made anew gets the attributes, too; a replacement keeps those that are there. */
+	if (op->kind == CHANGE_CREATE && from->kept && (r = op_like(op, from->kept, err)) < 0)
+		return r;
 	staged_free(from);
 	op->content = take_ptr(s);
 	return 0;

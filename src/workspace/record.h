@@ -66,7 +66,8 @@ struct record_change {
 	unsigned mount; /* index into record.mounts */
 	unsigned flags;
 	const char *path;   /* where, in the state that the changes before this one have made */
-	const char *from;   /* RENAME: the old path; else "" */
+	const char *from;   /* RENAME: the old path; redo, CREATE and MKDIR: what they bring back,
+			       below   `saved`; else "" */
 	const char *saved;  /* name in the store's `saved` of what was replaced or deleted, "" when
 			       nothing is kept */
 	const char *staged; /* redo only: name in `saved` of the new content, else "" */

@@ -27,6 +27,10 @@ int recover_outcome(struct workspace *ws, struct store *s, const struct intent *
 		MAX(in->seq, atomic_load(&st->done)); /* after a reboot `done` may be ahead */
 	if (!(in->flags & REDO_RECORDED) && (r = add_history(ws, s, in, err)) < 0)
 		return r;
+	const struct later later = later_of(in->steps, in->n_steps);
+	for (unsigned i = in->n_steps; i-- > 0;)
+		step_settle(ws, &later, &in->steps[i]);
+	CRASH_HERE(settled);
 	for (unsigned i = 0; i < in->n_steps; i++)
 		step_keep(ws, in->seq, &in->steps[i], keep);
 	CRASH_HERE(kept);

@@ -4,6 +4,7 @@
 #include "sys/fs.h"
 #include "sys/tree.h"
 #include "workspace/attributes.h"
+#include "workspace/view_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,43 @@ void step_saved_name(uint64_t seq, const struct step *s, char out[STEP_NAME])
 void step_copy_name(uint64_t seq, const struct step *s, char out[STEP_NAME])
 {
 	(void)snprintf(out, STEP_NAME, "%016" PRIx64 ".%u.c", seq, s->index);
+}
+
+struct later later_of(struct step *steps, unsigned n)
+{
+	enum { FOLLOW_MAX = 100 * 1000 * 1000 };
+	uint64_t movers = 0;
+	unsigned next = n;
+	for (unsigned i = n; i-- > 0;) {
+		steps[i].next_mover = next;
+		if (steps[i].kind == CHANGE_RENAME || steps[i].kind == CHANGE_DELETE) {
+			next = i;
+			movers++;
+		}
+	}
+	return (struct later){steps, n, movers * n > FOLLOW_MAX};
+}
+
+static bool is_at_or_below(const char *path, const char *dir)
+{
+	return strcmp(path, dir) == 0 || path_is_below(path, dir);
+}
+
+bool later_path(const struct later *l, const struct step *s, char path[STEP_PATH_ROOM])
+{
+	char moved[STEP_PATH_ROOM];
+	(void)snprintf(path, STEP_PATH_ROOM, "%s", s->path);
+	for (unsigned i = s->next_mover; !l->lost && i < l->n; i = l->steps[i].next_mover) {
+		const struct step *t = &l->steps[i];
+		const char *at = t->kind == CHANGE_RENAME ? t->from : t->path;
+		if (t->mount != s->mount || !is_at_or_below(path, at))
+			continue;
+		if (t->kind == CHANGE_DELETE)
+			return false;
+		(void)snprintf(moved, sizeof(moved), "%s%s", t->path, path + strlen(t->from));
+		memcpy(path, moved, sizeof(moved));
+	}
+	return true;
 }
 
 /* Everything one step needs: the open parent of its path, its saved name, what is at both. */
@@ -130,7 +168,7 @@ static int create_forward(struct site *t, struct err *err)
 		return 0;
 	if (t->there)
 		return refuse(t, EEXIST, err);
-	int r = inherit(t, err);
+	int r = s->like ? 0 : inherit(t, err);
 	if (r < 0)
 		return r;
 	r = t->is_saved ? fs_rename_new(t->m->saved_fd, t->saved, t->dir, t->leaf)
@@ -253,7 +291,9 @@ static int mkdir_forward(struct site *t, struct err *err)
 {
 	const struct step *s = t->s;
 	bool free = (s->flags & STEP_UMASKED) && attributes_has_default(t->dir);
-	mode_t mode = free ? attributes_before_umask(s->mode_after) : s->mode_after;
+	mode_t mode = s->like ? 0700
+		      : free  ? attributes_before_umask(s->mode_after)
+			      : s->mode_after;
 	return mkdirat(t->dir, t->leaf, mode) < 0 ? refuse(t, errno, err) : 0;
 }
 
@@ -455,9 +495,13 @@ static int remake(struct site *t, int fd, uint64_t *ret_ino, struct err *err)
 	if (t->there && S_ISREG(t->st.st_mode))
 		old = fs_open(t->dir, t->leaf, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
 	/* The first time the attributes could be kept, else the change were one in place. */
-	if (old >= 0)
+	if (t->s->like)
+		(void)attributes_restore(t->m->saved_fd, t->s->like, fd, t->s->mode_after);
+	else if (old >= 0)
 		(void)attributes_copy(old, &t->st, fd, t->s->mode_after);
-	if (fchmod(fd, t->s->mode_after) < 0 || fstat(fd, &st) < 0)
+	if (!t->s->like && fchmod(fd, t->s->mode_after) < 0)
+		return refuse(t, errno, err);
+	if (fstat(fd, &st) < 0)
 		return refuse(t, errno, err);
 	*ret_ino = st.st_ino;
 	return 0;
@@ -512,6 +556,19 @@ int step_rewrite(
 	if (st.st_ino != ino || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_CONFLICT, "a file was replaced meanwhile");
 	return fs_write(fd, s->data.p, s->data.n, at) < 0 ? mount_err(m, s->path, errno, err) : 0;
+}
+
+void step_settle(const struct workspace *ws, const struct later *l, struct step *s)
+{
+	char path[STEP_PATH_ROOM];
+	const struct mount *m = &ws->mounts[s->mount];
+	if (s->kind != CHANGE_MKDIR || !s->like)
+		return;
+	if (!later_path(l, s, path))
+		return;
+	_cleanup_close_ int fd = fs_open(m->root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0 || l->lost || !attributes_restore(m->saved_fd, s->like, fd, s->mode_after))
+		s->flags |= STEP_LOST;
 }
 
 void step_keep(const struct workspace *ws, uint64_t seq, const struct step *s, bool keep)

@@ -33,7 +33,9 @@ struct step {
 	uint32_t flags;
 	const char *path, *from; /* borrowed; at the moment of this step */
 	const char *target;      /* LINK; borrowed */
-	struct str data;         /* STEP_INLINE; borrowed */
+	const char *like; /* CREATE, MKDIR: below `saved/`, whose attributes it gets; NULL: it
+			     inherits its directory's; borrowed */
+	struct str data;  /* STEP_INLINE; borrowed */
 	mode_t mode_before, mode_after;
 	mode_t base_type; /* S_IFMT bits of the real object */
 	uint64_t base_ino, base_dev, content_ino;
@@ -41,6 +43,7 @@ struct step {
 	int64_t size_before, size_after;
 	int64_t bytes, entries; /* what it adds to usage */
 	int content_fd;         /* -1: none (any more); borrowed */
+	unsigned next_mover;    /* the next RENAME or DELETE behind it: later_of() */
 };
 
 enum { STEP_NAME = 40 };
@@ -73,6 +76,22 @@ int step_is_done(const struct workspace *ws, uint64_t seq, const struct step *s,
 
 /* Could it be published now (is its content still there, without making it again)? */
 bool step_is_possible(const struct workspace *ws, uint64_t seq, const struct step *s);
+
+/* The renames and removals behind a step, which move or take what it has left. */
+enum { STEP_PATH_ROOM = LIMIT_PATH_BYTES * 2 };
+struct later {
+	const struct step *steps;
+	unsigned n;
+	bool lost; /* there are so many that following them would take too long */
+};
+struct later later_of(struct step *steps, unsigned n); /* sets `next_mover` of each */
+/* Where what a step has left is when all are published; false when it is removed again. */
+bool later_path(const struct later *l, const struct step *s, char path[STEP_PATH_ROOM]);
+
+/* When all are published, from the last to the first: a directory gets the attributes and times of
+ * the one that it brings back (before, a mode without writing would keep others out). Repeatable.
+ */
+void step_settle(const struct workspace *ws, const struct later *l, struct step *s);
 
 /* After the last step: keep copies under the saved names; `keep` false: forget what was saved. What
  * cannot be done is left for the next cleaning of the store. */

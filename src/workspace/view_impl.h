@@ -67,9 +67,11 @@ struct op {
 	struct base base;
 	struct staged *content; /* owned */
 	char *target;           /* LINK; owned */
+	char *like; /* CREATE, MKDIR: below `saved/`, what it brings back; owned, NULL: nothing */
 	mode_t mode;
 	bool is_dir;
 	bool optional;          /* MKDIR of a missing parent: somebody else may make it first */
+	bool unlike;            /* the path of what it brings back is too long to be written down */
 	bool umasked;           /* the mode is what a umask has left; a default ACL replaces that */
 	int64_t bytes, entries; /* DELETE: what it takes from usage */
 };
@@ -120,6 +122,9 @@ void op_free(struct op *op);
 DEFINE_CLEANUP(struct op *, op_free)
 int base_set(struct base *b, const char *path, const struct stat *st, struct err *err) _must_check_;
 void base_done(struct base *b);
+
+/* Attributes of what is below `saved/` at a path, for what an operation makes. */
+int op_like(struct op *op, const char *kept, struct err *err) _must_check_;
 
 /* What an operation adds to usage. */
 struct delta {

@@ -250,9 +250,20 @@ void op_free(struct op *op)
 	free(op->path);
 	free(op->from);
 	free(op->target);
+	free(op->like);
 	base_done(&op->base);
 	staged_free(op->content);
 	free(op);
+}
+
+int op_like(struct op *op, const char *kept, struct err *err)
+{
+	free(op->like);
+	op->like = NULL;
+	op->unlike = strlen(kept) >= LIMIT_PATH_BYTES;
+	if (op->unlike)
+		return 0;
+	return (op->like = strdup(kept)) ? 0 : err_oom(err);
 }
 
 struct delta op_delta(const struct op *op)

@@ -5,6 +5,7 @@
 #include "attributes_oracle.h"
 
 #include "workspace/attributes.h"
+#include "workspace/history.h"
 
 #include <grp.h>
 #include <sys/wait.h>
@@ -253,6 +254,184 @@ static void a_changed_mode_keeps_the_set_group_id_of_a_directory(void **state)
 	assert_int_equal(fx_host_mode(f, "d"), 03700);
 }
 
+/* --- what is taken back ----------------------------------------------------------------------- */
+
+struct whole {
+	char text[4200];
+};
+
+static struct whole whole(struct fixture *f, const char *path)
+{
+	struct whole w;
+	struct stat st = fx_host_stat(f, path);
+	snprintf(w.text, sizeof(w.text), "%s %lld.%09ld", attributes_text(f, path),
+		(long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	return w;
+}
+
+static void expect_whole(struct fixture *f, const char *path, const struct whole *as)
+{
+	struct whole is = whole(f, path);
+	if (strcmp(is.text, as->text) != 0)
+		fail_msg("%s has %s, had %s", path, is.text, as->text);
+}
+
+static void dress(struct fixture *f, const char *path, mode_t mode, long age)
+{
+	const struct timespec t[2] = {{.tv_sec = 1000000000 + age, .tv_nsec = 5},
+		{.tv_sec = 1100000000 + age, .tv_nsec = 123456789}};
+	int fd = openat(f->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	assert_true(fd >= 0);
+	if (geteuid() == 0)
+		assert_int_equal(fchown(fd, 4321, 1234), 0);
+	if (fsetxattr(fd, "user.test", path, strlen(path), 0) < 0)
+		print_message("# this file system has no user attributes\n");
+	assert_int_equal(fchmod(fd, mode), 0);
+	assert_int_equal(futimens(fd, t), 0);
+	close(fd);
+}
+
+static const char *const dressed[] = {"tree", "tree/a", "tree/sub", "tree/sub/b", "tree/shut",
+	"tree/shut/c", "file", "tree/twice"};
+
+/* A tree with everything that can be lost. `tree/sub` hands on what the original has not got. */
+static void make_dressed(struct fixture *f, struct whole *had)
+{
+	fx_host_mkdir(f, "tree");
+	fx_host_mkdir(f, "tree/sub");
+	fx_host_mkdir(f, "tree/shut");
+	static const char *const files[] = {
+		"tree/a", "tree/sub/b", "tree/shut/c", "file", "tree/twice"};
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		fx_host_write(f, files[i], files[i]);
+	if (acls_work(f)) {
+		acl_set(f, "tree/a", "system.posix_acl_access", acl_of_a_team(1));
+		default_acl(f, "tree", acl_of_a_team(5));
+		acl_set(f, "tree/sub", "system.posix_acl_access", acl_of_a_team(3));
+	}
+	static const mode_t modes[] = {03775, 0640, 0750, 0604, 0555, 0444, 0711, 0660};
+	for (size_t i = ARRAY_LEN(dressed); i-- > 0;)
+		dress(f, dressed[i], modes[i], (long)i);
+	for (size_t i = 0; i < ARRAY_LEN(dressed); i++)
+		had[i] = whole(f, dressed[i]);
+}
+
+static void expect_dressed(struct fixture *f, const struct whole *had)
+{
+	for (size_t i = 0; i < ARRAY_LEN(dressed); i++)
+		expect_whole(f, dressed[i], &had[i]);
+	fx_expect_host(f, "tree/shut/c", "tree/shut/c");
+}
+
+static void delete_all(struct fixture *f)
+{
+	struct view *v = fx_view(f);
+	fx_remove(v, "tree", true);
+	fx_remove(v, "file", false);
+	fx_commit(f, v);
+	view_free(v);
+	assert_false(fx_host_exists(f, "tree"));
+}
+
+static struct commit_result undo(struct fixture *f)
+{
+	uint64_t seq;
+	struct view *v = fx_view(f);
+	FX_OK(history_undo(f->ws, v, 0, &seq, &fx_err));
+	struct commit_result res = fx_commit(f, v);
+	view_free(v);
+	return res;
+}
+
+static void undoing_a_deletion_brings_back_all_attributes(void **state)
+{
+	struct fixture *f = *state;
+	struct whole had[ARRAY_LEN(dressed)];
+	make_dressed(f, had);
+	delete_all(f);
+	assert_int_equal(undo(f).attributes_lost, 0);
+	expect_dressed(f, had);
+}
+
+static void a_file_with_another_name_comes_back_as_it_was(void **state)
+{
+	struct fixture *f = *state;
+	struct whole had[ARRAY_LEN(dressed)];
+	make_dressed(f, had);
+	fx_host_link(f, "file", "other");
+	delete_all(f);
+	/* What becomes of the other name says nothing of the one that was deleted. */
+	dress(f, "other", 0600, 99);
+	assert_int_equal(undo(f).attributes_lost, 0);
+	expect_dressed(f, had);
+}
+
+static void restoring_a_checkpoint_brings_back_all_attributes(void **state)
+{
+	struct fixture *f = *state;
+	struct whole had[ARRAY_LEN(dressed)];
+	make_dressed(f, had);
+	uint64_t seq = 0;
+	FX_OK(checkpoint_create(f->ws, "here", &seq, &fx_err));
+	struct view *v = fx_view(f);
+	fx_rename(v, "tree", "moved", false);
+	struct node n = fx_node(v, "file", 0);
+	FX_OK(view_chmod(v, &n, 0600, &fx_err));
+	node_done(&n);
+	fx_commit(f, v);
+	view_free(v);
+	v = fx_view(f);
+	fx_remove(v, "moved", true);
+	fx_remove(v, "file", false);
+	fx_commit(f, v);
+	view_free(v);
+	v = fx_view(f);
+	FX_OK(checkpoint_restore(f->ws, v, "here", &seq, &fx_err));
+	assert_int_equal(fx_commit(f, v).attributes_lost, 0);
+	view_free(v);
+	expect_dressed(f, had);
+}
+
+static void an_owner_that_is_not_ours_to_give_is_said(void **state)
+{
+	int status;
+	if (geteuid() != 0) {
+		print_message("# skipped: only root can make such a file\n");
+		skip();
+	}
+	struct fixture *f = *state;
+	workspace_free(f->ws);
+	f->ws = NULL;
+	assert_int_equal(tree_remove(f->fd, ".cloister"), 0);
+	assert_int_equal(fchown(f->fd, 65534, 65534), 0);
+	fx_host_write(f, "foreign", "x");
+	fx_host_chmod(f, "foreign", 04755);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (setgroups(0, NULL) < 0 || setresgid(65534, 65534, 65534) < 0 ||
+			setresuid(65534, 65534, 65534) < 0)
+			_exit(9);
+		fx_reopen(f, &f->opt);
+		struct view *v = fx_view(f);
+		fx_remove(v, "foreign", false);
+		fx_commit(f, v);
+		view_free(v);
+		struct commit_result res = undo(f);
+		struct stat st = fx_host_stat(f, "foreign");
+		workspace_free(f->ws);
+		/* Above all: set-user-ID does not come back for another owner. */
+		_exit(res.attributes_lost == 1 && st.st_uid == 65534 && (st.st_mode & 07777) == 0755
+				? 0
+				: 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fchown(f->fd, 0, 0), 0);
+	assert_int_equal(tree_remove(f->fd, ".cloister"), 0);
+	fx_reopen(f, &f->opt);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fx_setup, fx_teardown)
 
 int main(void)
@@ -267,6 +446,10 @@ int main(void)
 		CASE(the_group_of_a_set_group_id_directory_is_inherited),
 		CASE(a_replacement_keeps_its_own_list),
 		CASE(a_changed_mode_keeps_the_set_group_id_of_a_directory),
+		CASE(undoing_a_deletion_brings_back_all_attributes),
+		CASE(a_file_with_another_name_comes_back_as_it_was),
+		CASE(restoring_a_checkpoint_brings_back_all_attributes),
+		CASE(an_owner_that_is_not_ours_to_give_is_said),
 	};
 	return cmocka_run_group_tests_name("attributes", tests, NULL, NULL);
 }
