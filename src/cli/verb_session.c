@@ -280,6 +280,18 @@ static int open_new_directory(const struct wish *w, const char *tenant, int *ret
 	return *ret < 0 ? err_sys(err, errno, "opening the new session's directory") : 0;
 }
 
+/* What the fork does not have. */
+static void tell_lost(const struct fork_result *done)
+{
+	if (done->skipped > 0)
+		(void)fprintf(stderr,
+			"not copied: %lld special files and other file systems, the first is %s\n",
+			(long long)done->skipped, done->first_skipped);
+	if (done->attributes_lost > 0)
+		(void)fprintf(stderr, "owner, list or attributes could not be kept of %lld\n",
+			(long long)done->attributes_lost);
+}
+
 static int fork_into(
 	const struct wish *w, struct session *from, struct session *to, struct err *err)
 {
@@ -298,6 +310,7 @@ static int fork_into(
 		return r;
 	session_info(to, &info);
 	print_info(w->c, &info);
+	tell_lost(&done);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
  * Copying a workspace: by descriptor, following no link, entering no other file system, one
  * directory open on each side at a time. Blocks are shared where the file system can.
  */
+#include "workspace/attributes.h"
 #include "workspace/history_impl.h"
 
 #include <dirent.h>
@@ -121,12 +122,13 @@ static int set_times(int fd, const struct stat *st)
 	return futimens(fd, t);
 }
 
-/* Permissions without set-user-id and set-group-id, which no workspace hands out. */
-static int set_attributes(int fd, const struct stat *st)
+/* Everything but the set-user-id and set-group-id of files, which no workspace hands out. */
+static int set_attributes(struct fork *f, int from, int to, const struct stat *st)
 {
-	if (geteuid() == 0 && fchown(fd, st->st_uid, st->st_gid) < 0)
-		return -1;
-	return fchmod(fd, st->st_mode & 01777) < 0 ? -1 : set_times(fd, st);
+	mode_t mode = st->st_mode & (S_ISDIR(st->st_mode) ? 03777 : 01777);
+	if (!attributes_copy(from, st, to, mode))
+		f->res.attributes_lost++;
+	return fchmod(to, mode) < 0 ? -1 : set_times(to, st);
 }
 
 static int copy_content(struct both *p, int from, int to, const struct stat *st)
@@ -158,7 +160,7 @@ static int copy_file(struct both *p, const char *name, const struct stat *seen, 
 	}
 	_cleanup_close_ int to =
 		fs_open(p->to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-	if (to < 0 || copy_content(p, from, to, &st) < 0 || set_attributes(to, &st) < 0)
+	if (to < 0 || copy_content(p, from, to, &st) < 0 || set_attributes(p->f, from, to, &st) < 0)
 		return failed(p, name, err);
 	p->f->res.files++;
 	p->f->res.bytes += st.st_size;
@@ -269,10 +271,14 @@ static int copy_dir(struct fork *f, const char *rel, struct err *err)
 static int finish_dirs(struct fork *f, struct err *err)
 {
 	for (size_t i = f->n_dirs; i-- > 0;) {
-		_cleanup_close_ int fd =
-			fs_open(f->to, f->dirs[i].rel, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-		if (fd < 0 || set_attributes(fd, &f->dirs[i].st) < 0)
-			return mount_err(f->m, f->dirs[i].rel, errno, err);
+		const char *rel = f->dirs[i].rel;
+		_cleanup_close_ int from =
+			fs_open(f->m->root_fd, rel, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+		_cleanup_close_ int to =
+			fs_open(f->to, rel, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+		/* Without `from`, which somebody outside has taken away, the lists are lost. */
+		if (to < 0 || set_attributes(f, from, to, &f->dirs[i].st) < 0)
+			return mount_err(f->m, rel, errno, err);
 	}
 	return 0;
 }

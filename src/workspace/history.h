@@ -66,12 +66,15 @@ int workspace_diff(struct workspace *ws, const struct diff_options *opt, struct 
 struct fork_result {
 	int64_t files, dirs, links, bytes;
 	int64_t shared;          /* files whose blocks are shared (FICLONE) */
+	int64_t attributes_lost; /* files and directories of which an owner, list or attribute could
+				    not be given */
 	int64_t skipped;         /* special files, and directories of other file systems */
 	char first_skipped[256]; /* agent path of the first of these, "" when none */
 };
 
 /* Copy the session's own tree (not its volumes, not its history) into an empty directory: the start
- * of a forked session. Permissions, times, links and names that share an inode are kept. Writers
+ * of a forked session. Owners, permissions, lists, extended attributes, times, links
+ * and names that share an inode are kept. Writers
  * wait meanwhile. ERR_NOT_EMPTY; after any other failure the directory may be partly filled. */
 int workspace_fork(
 	struct workspace *ws, int to_dir_fd, struct fork_result *ret, struct err *err) _must_check_;

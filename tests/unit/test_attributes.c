@@ -3,6 +3,7 @@
  * in the same directory.
  */
 #include "attributes_oracle.h"
+#include "history_fixture.h"
 
 #include "workspace/attributes.h"
 #include "workspace/history.h"
@@ -333,7 +334,7 @@ static void delete_all(struct fixture *f)
 	assert_false(fx_host_exists(f, "tree"));
 }
 
-static struct commit_result undo(struct fixture *f)
+static struct commit_result take_back(struct fixture *f)
 {
 	uint64_t seq;
 	struct view *v = fx_view(f);
@@ -349,7 +350,7 @@ static void undoing_a_deletion_brings_back_all_attributes(void **state)
 	struct whole had[ARRAY_LEN(dressed)];
 	make_dressed(f, had);
 	delete_all(f);
-	assert_int_equal(undo(f).attributes_lost, 0);
+	assert_int_equal(take_back(f).attributes_lost, 0);
 	expect_dressed(f, had);
 }
 
@@ -362,7 +363,7 @@ static void a_file_with_another_name_comes_back_as_it_was(void **state)
 	delete_all(f);
 	/* What becomes of the other name says nothing of the one that was deleted. */
 	dress(f, "other", 0600, 99);
-	assert_int_equal(undo(f).attributes_lost, 0);
+	assert_int_equal(take_back(f).attributes_lost, 0);
 	expect_dressed(f, had);
 }
 
@@ -392,6 +393,23 @@ static void restoring_a_checkpoint_brings_back_all_attributes(void **state)
 	expect_dressed(f, had);
 }
 
+static void a_fork_has_all_attributes(void **state)
+{
+	struct fixture *f = *state, forked = {0};
+	struct whole had[ARRAY_LEN(dressed)];
+	struct fork_result res;
+	char dir[64];
+	make_dressed(f, had);
+	make_dir(dir);
+	forked.fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(forked.fd >= 0);
+	FX_OK(workspace_fork(f->ws, forked.fd, &res, &fx_err));
+	assert_int_equal(res.attributes_lost, 0);
+	expect_dressed(&forked, had);
+	close(forked.fd);
+	remove_dir(dir);
+}
+
 static void an_owner_that_is_not_ours_to_give_is_said(void **state)
 {
 	int status;
@@ -417,7 +435,7 @@ static void an_owner_that_is_not_ours_to_give_is_said(void **state)
 		fx_remove(v, "foreign", false);
 		fx_commit(f, v);
 		view_free(v);
-		struct commit_result res = undo(f);
+		struct commit_result res = take_back(f);
 		struct stat st = fx_host_stat(f, "foreign");
 		workspace_free(f->ws);
 		/* Above all: set-user-ID does not come back for another owner. */
@@ -449,6 +467,7 @@ int main(void)
 		CASE(undoing_a_deletion_brings_back_all_attributes),
 		CASE(a_file_with_another_name_comes_back_as_it_was),
 		CASE(restoring_a_checkpoint_brings_back_all_attributes),
+		CASE(a_fork_has_all_attributes),
 		CASE(an_owner_that_is_not_ours_to_give_is_said),
 	};
 	return cmocka_run_group_tests_name("attributes", tests, NULL, NULL);
