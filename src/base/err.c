@@ -1,4 +1,5 @@
 /* The one error type: see err.h. Pure: no I/O, no globals, no allocation. */
+#define ERR_IMPLEMENTED_HERE
 #include "base/err.h"
 
 #include <errno.h>

@@ -108,6 +108,7 @@ void *ced_arena_copy(struct ced_arena *a, const void *p, size_t n)
 	return copy;
 }
 
+#undef ced_arena_fail
 int ced_arena_fail(const struct ced_arena *a, struct cedar_error *err, struct ced_pos pos)
 {
 	if (!a->over_limit)

@@ -33,6 +33,9 @@ void *ced_arena_copy(struct ced_arena *a, const void *p, size_t n);
 
 /* The error for the NULL just returned. */
 int ced_arena_fail(const struct ced_arena *a, struct cedar_error *err, struct ced_pos pos);
+#ifdef CLOISTER_ANALYZED
+#	define ced_arena_fail(...) ced_is_negative(ced_arena_fail(__VA_ARGS__))
+#endif
 
 #define ced_new(arena, type) ((type *)ced_arena_alloc((arena), sizeof(type)))
 #define ced_new_array(arena, n, type) ((type *)ced_arena_array((arena), (n), sizeof(type)))

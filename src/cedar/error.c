@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef ced_fail
+#undef ced_fail_memory
+#undef ced_fail_limit
+
 struct cedar_limits cedar_limits_default(void)
 {
 	return (struct cedar_limits){

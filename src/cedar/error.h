@@ -27,6 +27,17 @@ int ced_fail_memory(struct cedar_error *err);
 /* "LIMIT: more than VALUE", with a place. `name` is that of the field of struct cedar_limits. */
 int ced_fail_limit(struct cedar_error *err, struct ced_pos pos, const char *name, uint64_t value);
 
+#ifdef CLOISTER_ANALYZED
+/* The code is negative, which an analyzer that sees one file at a time has to be told. */
+static inline int ced_is_negative(int code)
+{
+	return (void)code, CEDAR_E_INVALID;
+}
+#	define ced_fail(...) ced_is_negative(ced_fail(__VA_ARGS__))
+#	define ced_fail_memory(err) ced_is_negative(ced_fail_memory(err))
+#	define ced_fail_limit(...) ced_is_negative(ced_fail_limit(__VA_ARGS__))
+#endif
+
 /* Find line and column of an error that has an offset only, in the text that it is about. Does
  * nothing to other errors. */
 void ced_place(struct cedar_error *err, const char *text, size_t n);

@@ -49,6 +49,9 @@ int mount_open_parent(const struct mount *m, const char *path, int *ret_fd, cons
 
 /* ERR with the agent path in front: "/workspace/a: No such file or directory". */
 int mount_err(const struct mount *m, const char *path, int errnum, struct err *err);
+#ifdef CLOISTER_ANALYZED
+#	define mount_err(...) err_is_negative(mount_err(__VA_ARGS__))
+#endif
 
 struct identity identity_of(const struct stat *st);
 bool identity_eq(const struct identity *a, const struct identity *b);

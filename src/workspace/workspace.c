@@ -55,6 +55,7 @@ void mount_agent_path(const struct mount *m, const char *path, struct buf *out)
 	}
 }
 
+#undef mount_err
 int mount_err(const struct mount *m, const char *path, int errnum, struct err *err)
 {
 	_cleanup_buf_ struct buf b = buf_init(ERR_TEXT_MAX);
