@@ -84,7 +84,9 @@ static double paired_ratio(const struct bench *b, unsigned ours, unsigned base)
 {
 	unsigned n = b->cases[ours].rounds;
 	double *ratios = malloc((n + 1) * sizeof(double)), value;
-	if (!ratios || n == 0)
+	if (n == 0)
+		abort();
+	if (!ratios)
 		abort();
 	for (unsigned i = 0; i < n; i++)
 		ratios[i] = b->cases[ours].ns[i] / b->cases[base].ns[i];

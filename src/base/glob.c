@@ -144,7 +144,7 @@ static int set_char(struct compiler *c, uint32_t *ret)
 
 static int set_part(struct compiler *c)
 {
-	uint32_t first, last;
+	uint32_t first = 0, last;
 	if (sees(c, "[:")) {
 		const char *end = memmem(c->in.p + c->at, c->in.n - c->at, ":]", 2);
 		if (!end)

@@ -78,7 +78,8 @@ static bool shape_same(const struct ced_shape *x, const struct ced_shape *y)
 		!same_pattern(x->pattern, y->pattern))
 		return false;
 	for (uint32_t i = 0; i < x->n_parts; i++)
-		if (x->parts[i] != y->parts[i] || (x->keys && !ced_name_eq(x->keys[i], y->keys[i])))
+		if (x->parts[i] != y->parts[i] ||
+			(x->keys && y->keys && !ced_name_eq(x->keys[i], y->keys[i])))
 			return false;
 	return true;
 }

@@ -313,11 +313,10 @@ int ced_conform_scope(const struct cedar_schema *s, const struct ced_uid *princi
 	struct conform v = {.s = s, .err = err};
 	uint32_t p, r, found;
 	const struct ced_action *a;
-	int code = check_declared(&v, principal, "principal", &p);
+	int code;
 
-	if (code == 0)
-		code = check_declared(&v, resource, "resource", &r);
-	if (code < 0)
+	if ((code = check_declared(&v, principal, "principal", &p)) < 0 ||
+		(code = check_declared(&v, resource, "resource", &r)) < 0)
 		return code;
 	found = action_of(s, action);
 	if (found == CED_SCHEMA_NONE)

@@ -244,8 +244,7 @@ size_t cedar_answer_error(const cedar_answer *a, size_t n, struct cedar_error *r
 static void describe(const struct ced_rule *rule, struct cedar_explanation *e)
 {
 	const struct ced_policy *p = rule->policy;
-	const struct ced_condition *c =
-		e->part == CEDAR_PART_CONDITION ? &p->conditions[e->condition] : NULL;
+	const struct ced_condition *c;
 	switch (e->part) {
 	case CEDAR_PART_PRINCIPAL:
 		(void)ced_fail(
@@ -260,6 +259,7 @@ static void describe(const struct ced_rule *rule, struct cedar_explanation *e)
 			&e->place, CEDAR_OK, p->resource.pos, "the resource is not in the scope");
 		break;
 	case CEDAR_PART_CONDITION:
+		c = &p->conditions[e->condition];
 		(void)ced_fail(&e->place, CEDAR_OK, c->pos, "the `%s` condition does not hold",
 			c->unless ? "unless" : "when");
 		break;

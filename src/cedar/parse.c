@@ -335,7 +335,7 @@ static int body_expr(struct ced_parser *p, void *ctx)
 int ced_parse_expr(
 	const struct ced_source *s, const char *text, size_t n, const struct ced_expr **ret)
 {
-	const struct ced_expr *x;
+	const struct ced_expr *x = NULL;
 	int code = run(s, text, n, body_expr, &x);
 	if (code == 0)
 		*ret = x;
@@ -354,7 +354,7 @@ static int body_uid(struct ced_parser *p, void *ctx)
 int ced_parse_uid(
 	const struct ced_source *s, const char *text, size_t n, const struct ced_uid **ret)
 {
-	const struct ced_uid *uid;
+	const struct ced_uid *uid = NULL;
 	int code = run(s, text, n, body_uid, &uid);
 	if (code == 0)
 		*ret = uid;

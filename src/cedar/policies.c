@@ -35,10 +35,16 @@ size_t cedar_policies_template_count(const cedar_policies *policies)
 	return policies->template_count;
 }
 
+/* NULL for a template: those come after the rules. */
+static const struct ced_rule *rule_at(const cedar_policies *set, size_t index)
+{
+	return index < set->rule_count ? &set->rules[index] : NULL;
+}
+
 static const struct ced_policy *policy_at(const cedar_policies *set, size_t index)
 {
-	return index < set->rule_count ? set->rules[index].policy
-				       : set->templates[index - set->rule_count];
+	const struct ced_rule *rule = rule_at(set, index);
+	return rule ? rule->policy : set->templates[index - set->rule_count];
 }
 
 const char *cedar_policy_id(const cedar_policies *set, size_t index)
@@ -83,7 +89,7 @@ int cedar_policy_to_text(
 	const cedar_policies *set, size_t index, struct cedar_text *ret, struct cedar_error *err)
 {
 	struct ced_out o = {0};
-	const struct ced_rule *rule = index < set->rule_count ? &set->rules[index] : NULL;
+	const struct ced_rule *rule = rule_at(set, index);
 	ced_print_rule(&o, policy_at(set, index), rule ? rule->principal : NULL,
 		rule ? rule->resource : NULL);
 	return ced_out_take(&o, ret, err);
@@ -100,7 +106,7 @@ int cedar_policy_to_json(
 	const cedar_policies *set, size_t index, struct cedar_text *ret, struct cedar_error *err)
 {
 	struct ced_out o = {0};
-	const struct ced_rule *rule = index < set->rule_count ? &set->rules[index] : NULL;
+	const struct ced_rule *rule = rule_at(set, index);
 	struct ced_policy filled = *policy_at(set, index);
 	if (rule && rule->principal)
 		fill_slot(&filled.principal, &rule->principal);

@@ -60,11 +60,12 @@ static bool same(const struct ced_type *a, const struct ced_type *b)
 
 static const struct ced_type *lookup(const struct ced_types *t, const struct ced_type *want)
 {
-	for (; t; t = t->base)
+	do
 		for (struct ced_type *ty = t->slots[want->hash & (t->n_slots - 1)]; ty;
 			ty = ty->next)
 			if (same(ty, want))
 				return ty;
+	while ((t = t->base));
 	return NULL;
 }
 

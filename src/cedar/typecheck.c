@@ -546,7 +546,7 @@ static struct ced_answer check_set(
 		}
 		elem = joined;
 	}
-	if (!known || too_deep(c, e, elem))
+	if (!known || !elem || too_deep(c, e, elem))
 		return ced_answer_failed(NULL);
 	return made(c, ok, ced_type_set(&c->types, elem));
 }

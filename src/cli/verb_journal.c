@@ -148,11 +148,8 @@ int verb_journal(
 	int r = cli_parse(c, own, argc, argv, &a, err);
 	if (r == 0 && a.n != 1)
 		r = err_set(err, ERR_INVALID_ARGUMENT, "journal takes one of: show, verify");
-	if (r == 0)
-		r = setup_config(c, err);
-	if (r == 0)
-		r = setup_journal_dirs(&c->config, &w.log_fd, &key_fd, err);
-	if (r < 0)
+	if (r < 0 || (r = setup_config(c, err)) < 0 ||
+		(r = setup_journal_dirs(&c->config, &w.log_fd, &key_fd, err)) < 0)
 		return r;
 	(void)close(key_fd);
 	w.filter.session = c->session;

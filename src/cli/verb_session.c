@@ -255,13 +255,11 @@ static int export(struct wish *w, struct err *err)
 	struct session *s;
 	struct workspace *ws;
 	struct session_info info;
-	int r = need_id(w, err);
+	int r;
 	/* Shown first, since a session that is not there must not be created by exporting it. */
-	if (r == 0)
-		r = registry_show(w->reg, w->tenant, w->id, &info, err);
-	if (r == 0)
-		r = registry_session(w->reg, w->tenant, w->id, &s, err);
-	if (r < 0)
+	if ((r = need_id(w, err)) < 0 ||
+		(r = registry_show(w->reg, w->tenant, w->id, &info, err)) < 0 ||
+		(r = registry_session(w->reg, w->tenant, w->id, &s, err)) < 0)
 		return r;
 	if ((r = session_workspace(s, &ws, err)) == 0)
 		r = history_export(ws, STDOUT_FILENO, err);

@@ -324,6 +324,7 @@ static struct link *link_for_new(struct door_client *c)
 		if ((int)i != c->current && (!least || l->n < least->n))
 			least = l;
 	}
+	BUG_ON(!least); /* there is more than one channel, and at most one is the current one */
 	on_gone(least, NULL);
 	return least;
 }

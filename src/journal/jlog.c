@@ -236,20 +236,29 @@ static int follow(struct jlog *l, struct err *err)
 	return r < 0 ? r : 1;
 }
 
-static int catch_up(struct jlog *l, int64_t *ret_torn_size, struct err *err)
+/* Read what others have appended to this segment; what is no whole group yet is its torn end. */
+static int catch_up_segment(struct jlog *l, int64_t *ret_torn_size, struct err *err)
 {
 	int64_t size;
+	int r = jlog_size(l->fd, &size, err);
+	if (r < 0)
+		return r;
+	if (size < l->end)
+		return err_set(err, ERR_CORRUPT, "the journal has become shorter");
+	if (size > l->end && (r = jlog_read_groups(l, size, err)) < 0)
+		return r;
+	if (size > l->end)
+		*ret_torn_size = size;
+	return 0;
+}
+
+static int catch_up(struct jlog *l, int64_t *ret_torn_size, struct err *err)
+{
+	int r;
 	*ret_torn_size = -1;
 	for (;;) {
-		int r = l->fd < 0 ? 0 : jlog_size(l->fd, &size, err);
-		if (r == 0 && l->fd >= 0 && size < l->end)
-			return err_set(err, ERR_CORRUPT, "the journal has become shorter");
-		if (r == 0 && l->fd >= 0 && size > l->end)
-			r = jlog_read_groups(l, size, err);
-		if (r < 0)
+		if (l->fd >= 0 && (r = catch_up_segment(l, ret_torn_size, err)) < 0)
 			return r;
-		if (l->fd >= 0 && size > l->end)
-			*ret_torn_size = size;
 		if ((r = follow(l, err)) <= 0)
 			return r;
 		if (*ret_torn_size >= 0)

@@ -44,14 +44,12 @@ int registry_show(struct registry *reg, const char *tenant, const char *id,
 	struct session_store *st = NULL;
 	if (!row)
 		return err_oom(err);
-	int r = session_names(&tenant, id, err);
-	if (r == 0)
-		r = registry_store(reg, &st, err);
-	if (r == 0)
-		r = find(reg, st, tenant, id, row, err);
-	if (r == 0)
-		show_row(reg, row, ret);
-	return r;
+	int r;
+	if ((r = session_names(&tenant, id, err)) < 0 || (r = registry_store(reg, &st, err)) < 0 ||
+		(r = find(reg, st, tenant, id, row, err)) < 0)
+		return r;
+	show_row(reg, row, ret);
+	return 0;
 }
 
 struct paging {
@@ -117,12 +115,9 @@ int registry_extend(struct registry *reg, const char *tenant, const char *id, in
 		return err_oom(err);
 	if (ttl_s < 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "a time to live is not negative");
-	int r = session_names(&tenant, id, err);
-	if (r == 0)
-		r = registry_store(reg, &st, err);
-	if (r == 0)
-		r = st->ops->begin(st, err);
-	if (r < 0)
+	int r;
+	if ((r = session_names(&tenant, id, err)) < 0 || (r = registry_store(reg, &st, err)) < 0 ||
+		(r = st->ops->begin(st, err)) < 0)
 		return r;
 	r = extend_inside(reg, st, tenant, id, expires, row, err);
 	if (r == 0)
@@ -178,16 +173,14 @@ int registry_adopt(struct registry *reg, const char *tenant, const char *id,
 	if (!row)
 		return err_oom(err);
 	int r = session_names(&tenant, id, err);
-	struct session *open = r == 0 ? session_open_find(reg, tenant, id) : NULL;
+	if (r < 0)
+		return r;
+	struct session *open = session_open_find(reg, tenant, id);
 	if (open && open->refs > 0)
 		return err_set(err, ERR_BUSY, "session '%s' is in use", id);
 	if (open)
 		session_unlist(open);
-	if (r == 0)
-		r = registry_store(reg, &st, err);
-	if (r == 0)
-		r = st->ops->begin(st, err);
-	if (r < 0)
+	if ((r = registry_store(reg, &st, err)) < 0 || (r = st->ops->begin(st, err)) < 0)
 		return r;
 	r = adopt_inside(reg, st, tenant, id, row, err);
 	if (r == 0)
@@ -260,10 +253,8 @@ int registry_delete(struct registry *reg, const char *tenant, const char *id, st
 	struct session_store *st = NULL;
 	if (!row)
 		return err_oom(err);
-	int r = session_names(&tenant, id, err);
-	if (r == 0)
-		r = registry_store(reg, &st, err);
-	if (r < 0)
+	int r;
+	if ((r = session_names(&tenant, id, err)) < 0 || (r = registry_store(reg, &st, err)) < 0)
 		return r;
 	struct session *open = session_open_find(reg, tenant, id);
 	if (open && open->refs > 0)

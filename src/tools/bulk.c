@@ -102,12 +102,10 @@ static int write_run(struct tool_call *tc, struct err *err)
 	struct sha256 store;
 	const struct sha256 *must;
 	unsigned how = tool_arg_bool(tc, "overwrite") ? PUT_EITHER : PUT_CREATE;
-	int r = n->kind == NODE_ABSENT ? 0 : need_file(n, err);
-	if (r == 0)
-		r = expected_hash(tc, &store, &must, err);
-	if (r == 0)
-		r = stage_content(tc, n, &s, err);
-	if (r < 0)
+	int r;
+	if ((n->kind != NODE_ABSENT && (r = need_file(n, err)) < 0) ||
+		(r = expected_hash(tc, &store, &must, err)) < 0 ||
+		(r = stage_content(tc, n, &s, err)) < 0)
 		return r;
 	jw_cstr(tool_result(tc), "path", n->resolved);
 	jw_int(tool_result(tc), "bytes_written", staged_size(s));

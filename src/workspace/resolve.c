@@ -64,6 +64,7 @@ void view_locate(const struct view *v, unsigned mount, const char *path, struct 
 static int stat_made(const struct entry *e, struct found *f, struct err *err)
 {
 	int r;
+	BUG_ON(!e); /* nothing is made but by an entry */
 	memset(&f->st, 0, sizeof(f->st));
 	f->st.st_nlink = 1;
 	f->st.st_uid = geteuid();
