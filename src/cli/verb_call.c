@@ -4,6 +4,7 @@
 #include "cli/input.h"
 #include "cli/setup.h"
 #include "codec/json.h"
+#include "tools/tools.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,8 @@ int cli_call(struct cli *c, const char *tool, const json_t *arguments, show_fn h
 {
 	_cleanup_(cleanup_setup_free) struct setup *s = NULL;
 	_cleanup_(cleanup_call_free) struct call *call = NULL;
-	bool runs = strcmp(tool, "shell_run") == 0;
+	const struct tool *t = tool_find(&(struct tool_env){.tools = tools_all}, tool);
+	bool runs = t && t->group == GROUP_EXECUTE;
 	int r = setup_new(c, runs ? SETUP_COMMANDS : SETUP_CALLS, &s, err);
 	if (r < 0)
 		return r;

@@ -20,14 +20,14 @@ static unsigned n_names;
 
 /* How a command comes in; %s is the attempt. */
 static const struct {
-	const char *name, *arguments;
+	const char *name, *tool, *arguments;
 } entries[] = {
-	{"line", "{\"command\":\"./attempt %s\"}"},
-	{"pipeline", "{\"command\":\"(cd / && true | /workspace/attempt %s) | cat\"}"},
-	{"argv", "{\"argv\":[\"./attempt\",\"%s\"]}"},
-	{"python",
-		"{\"argv\":[\"/usr/bin/python3\",\"-c\",\"import subprocess,sys; "
-		"sys.stdout.write(subprocess.run(['./attempt','%s'],stdout=-1,text=1).stdout)\"]}"},
+	{"line", "shell_run", "{\"command\":\"./attempt %s\"}"},
+	{"pipeline", "shell_run", "{\"command\":\"(cd / && true | /workspace/attempt %s) | cat\"}"},
+	{"argv", "shell_run", "{\"argv\":[\"./attempt\",\"%s\"]}"},
+	{"python", "python_run",
+		"{\"code\":\"import subprocess,sys; "
+		"sys.stdout.write(subprocess.run(['./attempt','%s'],stdout=-1,text=1).stdout)\"}"},
 };
 
 static void read_names(const char *program)
@@ -67,7 +67,7 @@ static int cell(
 	(void)snprintf(args, sizeof(args), entries[entry].arguments, attempt);
 	(void)snprintf(outside, sizeof(outside), "%s/outside", fixture_base(f));
 	fixture_tree_hash(outside, &before);
-	json_t *result = fixture_call(f, "shell_run", args, &code);
+	json_t *result = fixture_call(f, entries[entry].tool, args, &code);
 	const char *out = json_string_value(json_object_get(result, "stdout"));
 	fixture_tree_hash(outside, &after);
 	char *text = json_dumps(result, JSON_COMPACT);

@@ -30,6 +30,7 @@ static const struct {
 	{"checkpoint_create", "{\"label\":\"c\"}", false},
 	{"checkpoint_restore", "{\"label\":\"c\"}", false},
 	{"shell_run", "{\"command\":\"echo x > made\"}", false},
+	{"python_run", "{\"code\":\"open('made', 'w')\"}", false},
 };
 
 static struct fixture *fixture_with(const struct decider *d, int64_t held_seconds)
