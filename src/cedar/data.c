@@ -37,7 +37,7 @@ const struct ced_name *ced_json_type(const struct ced_reader *r, const struct ce
 /* Rules that answer with a pointer leave the code in the error; make it a result. */
 static int code_of(const struct ced_reader *r)
 {
-	return r->err ? (int)r->err->code : CEDAR_E_SYNTAX;
+	return r->err && r->err->code < 0 ? (int)r->err->code : CEDAR_E_SYNTAX;
 }
 
 /* {"type","id"}, without the escape around it. */

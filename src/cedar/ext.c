@@ -123,7 +123,8 @@ static bool parse_v6(struct ced_slice s, struct ced_ip *ip)
 	int head = take_groups(&s, 8, ip->bytes);
 	if (head == 8)
 		return s.n == 0;
-	if (!take_char(&s, ':') || !take_char(&s, ':'))
+	bool one_colon = take_char(&s, ':');
+	if (!one_colon || !take_char(&s, ':'))
 		return false;
 	int after = take_groups(&s, 8 - (head + 1), tail);
 	memcpy(ip->bytes + 16 - 2 * after, tail, (size_t)after * 2);
