@@ -91,9 +91,8 @@ int verb_call(struct cli *c, const struct verb *v _unused_, int argc, char **arg
 		return r;
 	if (a.n != 1)
 		return err_set(err, ERR_INVALID_ARGUMENT, "call takes the name of one tool");
-	if ((r = input_text(json, &text, err)) < 0 ||
-		(r = json_parse((struct str){buf_str(&text), text.len}, LIMIT_REQUEST_BYTES, &args,
-			 err)) < 0)
+	if (input_text(json, &text, err) < 0 || json_parse((struct str){buf_str(&text), text.len},
+							LIMIT_REQUEST_BYTES, &args, err) < 0)
 		return err_wrap(err, "--json");
 	if (dry_run && json_is_object(args))
 		(void)json_object_set_new(args, "dry_run", json_true());

@@ -297,14 +297,11 @@ static int fork_into(
 	struct fork_result done;
 	struct session_info info;
 	_cleanup_close_ int fd = -1;
-	int r = session_workspace(from, &ws, err);
-	if (r == 0)
-		r = open_new_directory(w, session_tenant(to), &fd, err);
-	if (r == 0)
-		r = workspace_fork(ws, fd, &done, err);
-	if (r == 0)
-		r = session_workspace(to, &ws, err);
-	if (r < 0)
+	int r;
+	if ((r = session_workspace(from, &ws, err)) < 0 ||
+		(r = open_new_directory(w, session_tenant(to), &fd, err)) < 0 ||
+		(r = workspace_fork(ws, fd, &done, err)) < 0 ||
+		(r = session_workspace(to, &ws, err)) < 0)
 		return r;
 	session_info(to, &info);
 	print_info(w->c, &info);

@@ -59,7 +59,7 @@ static int set_text(json_t *args, const struct field *f, const char *text, struc
 		list = json_object_get(args, f->name);
 		return json_array_append_new(list, json_string(text)) < 0 ? err_oom(err) : 0;
 	}
-	if ((r = json_parse(str_of(text), LIMIT_REQUEST_BYTES, &v, err)) < 0)
+	if (json_parse(str_of(text), LIMIT_REQUEST_BYTES, &v, err) < 0)
 		return err_wrap(err, "--%s", f->name);
 	return set(args, f->name, v, err);
 }
