@@ -93,6 +93,8 @@ static void set_delimiter(struct sh_parser *p, struct sh_redirect *r, struct sh_
 		}
 	}
 	r->delimiter = (struct sh_text){text, n};
+	if (n && memchr(text, '\n', n))
+		sh_fail(p, r->pos, "a here-document that no line can end");
 }
 
 static void add_pending(struct sh_parser *p, struct sh_redirect *r)
@@ -118,6 +120,7 @@ static struct sh_redirect *parse_redirect(struct sh_parser *p)
 	}
 	r->target = t->word;
 	if (r->kind == SH_HERE || r->kind == SH_HERE_TABS) {
+		r->written = t->text;
 		set_delimiter(p, r, t->text);
 		add_pending(p, r);
 	}

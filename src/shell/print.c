@@ -150,7 +150,10 @@ static void print_redirects(struct printer *p, const struct sh_redirect *r, bool
 		/* "< <(...)" must not become a here-document, nor ">&" take a digit away. */
 		if (!here)
 			buf_putc(p->out, ' ');
-		print_parts(p, r->target->parts);
+		if (here)
+			text(p, r->written);
+		else
+			print_parts(p, r->target->parts);
 		if (here && p->count == PRINT_HERE_MAX)
 			p->failed = true;
 		else if (here)

@@ -83,6 +83,7 @@ struct sh_redirect {
 	struct sh_text fd; /* digits, or a name for {name}>; empty when not said */
 	bool fd_name;
 	struct sh_word *target;   /* for a here-document its delimiter as written */
+	struct sh_text written;   /* a here-document: the delimiter with its quotes */
 	struct sh_text delimiter; /* without its quotes */
 	bool quoted;              /* the body is taken as it is */
 	struct sh_text body;      /* without the tabs that <<- takes off */

@@ -40,6 +40,7 @@ static const struct {
 	{"[[ a", "line 1, column 5: a [[ that nothing closes"},
 	{"[[ a == ]]", "line 1, column 9: an operand is missing in [["},
 	{"[[ ( a ]]", "line 1, column 8: a ( in [[ that nothing closes"},
+	{"a <<'b\nc'\n", "line 1, column 3: a here-document that no line can end"},
 	{"a=(b", "line 1, column 3: an array that nothing closes"},
 };
 
@@ -104,6 +105,7 @@ static const char *const constructs[] = {
 	"a | b |& c && ! d || e &\n",
 	"a > b 2>& 1 3<> c >> d >| e &> f &>> g < h <<< i {fd}> j\n",
 	"cat <<A <<-'B'\nx $y\nA\nz $w\nB\n",
+	"cat <<A$(b c)\nx\nA$(b c)\n",
 	"[[ $a =~ ^(b c|d)+$ && ! -f e || ( $g == !(h|i) ) ]]\n",
 	"echo $((1 + (2 * 3))) $[4] ${#a} ${!b*} ${c:-\"}\"} ${d//\\//_} ${e[@]:1:2} ${f@Q} ${g^^} "
 	"${#} ${#-x}\n",
