@@ -158,6 +158,8 @@ static void read_body(struct sh_parser *p, struct sh_redirect *r)
 			body[n++] = '\n';
 		joined = !r->quoted && is_joined(line);
 	}
+	if (joined)
+		sh_fail(p, sh_here(p), "the end comes after a backslash in a here-document");
 	r->body = (struct sh_text){body, n};
 	struct sh_parser inner = sh_inner(p, r->body, pos);
 	if (!r->quoted) {

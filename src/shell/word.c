@@ -305,19 +305,21 @@ static void scan_backslash(struct sh_parser *p, struct run *run, enum mode mode)
 		sh_skip(p, 2);
 		return;
 	}
-	if (next < 0 ||
-		(in_quotes && !strchr("$`\\", next) && !(next == '"' && mode != IN_DOCUMENT) &&
-			!(next == '}' &&
-				(mode == IN_QUOTED_BRACES || mode == IN_DOCUMENT_BRACES)))) {
+	bool brace = mode == IN_QUOTED_BRACES || mode == IN_DOCUMENT_BRACES;
+	if (in_quotes &&
+		(next < 0 || (!strchr("$`\\", next) && !(next == '"' && mode != IN_DOCUMENT) &&
+				     !(next == '}' && brace)))) {
 		literal_begin(p, run);
 		sh_bump(p);
 		return;
 	}
+	/* At the end of the text a backslash stands for itself. */
+	size_t skip = next < 0 ? 0 : 1;
 	literal_end(p, run);
 	struct sh_part *part = add(p, run, SH_ESCAPED);
 	if (part)
-		part->text = (struct sh_text){p->s + p->c.at + 1, 1};
-	sh_skip(p, 2);
+		part->text = (struct sh_text){p->s + p->c.at + skip, 1};
+	sh_skip(p, skip + 1);
 }
 
 static void scan_double(struct sh_parser *p, struct run *run)
