@@ -307,7 +307,7 @@ static int read_container(struct reader *r, json_t **ret)
 
 static int read_text(struct reader *r, json_t **ret)
 {
-	struct str s;
+	struct str s = {0};
 	r->p++;
 	int e = read_string(r, &s);
 	if (e < 0)

@@ -251,7 +251,7 @@ void core_ask(struct core *c, const struct door_request *q, door_done_fn done,
 	}
 	c->asking = a;
 	if (q->op == DOOR_UPLOAD)
-		body = -1; /* its own from here on */
+		(void)take_fd(body); /* its own from here on */
 	dispatch(a, q);
 	*ret_ask = c->asking; /* NULL: answered and gone */
 }

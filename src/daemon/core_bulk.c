@@ -120,9 +120,7 @@ static int begin(struct ask *a, const struct door_request *q, struct err *err)
 	struct upload *u = a->upload;
 	struct session_info info;
 	int r = ask_arguments(q, NULL, &u->args, err);
-	if (r == 0)
-		r = registry_show(c->env.registry, a->tenant, a->session, &info, err);
-	if (r < 0)
+	if (r < 0 || (r = registry_show(c->env.registry, a->tenant, a->session, &info, err)) < 0)
 		return r;
 	int64_t most = info.quota_bytes ? info.quota_bytes : (int64_t)UPLOAD_BYTES_MAX_MB << 20;
 	if (q->body_size < 0)

@@ -303,7 +303,7 @@ static void hear_core(struct node *n, struct core_child *c)
 	char packet[256];
 	struct err err;
 	struct msg_in body;
-	struct msg_ready m;
+	struct msg_ready m = {0};
 	int r = hear(&c->child, MSG_T_READY, &body, packet, sizeof(packet), &err);
 	if (r == 0)
 		r = msg_ready_get(body, &m, &err);

@@ -291,8 +291,7 @@ struct lease_end tree_lease_end(struct tree *t, uint64_t lease, int wait_ms)
 {
 	int64_t until = loop_now_ms() + wait_ms;
 	for (;;) {
-		int r;
-		while (!t->dead && (r = hear_supervisor(t)) > 0)
+		while (!t->dead && hear_supervisor(t) > 0)
 			;
 		struct lease_end end = end_of(t, lease);
 		int64_t left = until - loop_now_ms();

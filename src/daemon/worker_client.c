@@ -619,7 +619,7 @@ static int ask_replace(
 			MSG_REPLACEMENT_MAX);
 	if (m.max_output < 0 || m.max_output > WORKER_OUTPUT_MAX)
 		return outside(err, "the output's limit is out of range");
-	int fd, r = read_only_copy(w->replace.content_fd, &fd, err);
+	int fd = -1, r = read_only_copy(w->replace.content_fd, &fd, err);
 	if (r < 0)
 		return r;
 	j->fds[j->n_fds++] = fd;
@@ -642,7 +642,7 @@ static int ask_yaml(struct job *j, const struct worker_job *w, struct msg_out *o
 			WORKER_YAML_INLINE_MAX);
 	if (m.max_output < 0 || m.max_output > WORKER_OUTPUT_MAX)
 		return outside(err, "the output's limit is out of range");
-	int fd, r = new_output(j, m.max_output, err);
+	int fd = -1, r = new_output(j, m.max_output, err);
 	if (r < 0)
 		return r;
 	if (!m.inline_content) {
