@@ -31,11 +31,11 @@ enum {
 };
 
 #define PYTHON "/usr/bin/python3"
-#define CALL(args)                                                                                 \
+#define CALL(tool, args)                                                                           \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"_meta\":{"          \
 	"\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                              \
 	"\"io.modelcontextprotocol/clientCapabilities\":{}},"                                      \
-	"\"name\":\"shell_run\",\"arguments\":" args "}}\n"
+	"\"name\":\"" tool "\",\"arguments\":" args "}}\n"
 
 struct server {
 	pid_t pid;
@@ -201,8 +201,9 @@ static void measure_commit(struct server *server, const char *workspace)
 {
 	char script[512];
 	double ours[COPIES], peer[COPIES];
-	struct exchange copy = {server, CALL("{\"argv\":[\"cp\",\"-r\",\"d000\",\"copy\"]}")};
-	struct exchange clear = {server, CALL("{\"argv\":[\"rm\",\"-r\",\"copy\"]}")};
+	struct exchange copy = {
+		server, CALL("shell_run", "{\"argv\":[\"cp\",\"-r\",\"d000\",\"copy\"]}")};
+	struct exchange clear = {server, CALL("shell_run", "{\"argv\":[\"rm\",\"-r\",\"copy\"]}")};
 	(void)snprintf(script, sizeof(script), "cp -r %s/d000 %s/plain && sync -f %s/plain",
 		workspace, place, place);
 	char *cp[] = {WORD("sh"), WORD("-c"), script, NULL};
@@ -228,11 +229,11 @@ static void measure_commit(struct server *server, const char *workspace)
 
 static void measure_commands(struct server *few, struct server *many, unsigned rounds)
 {
-	static const char true_request[] = CALL("{\"argv\":[\"/bin/true\"]}"),
-			  bash_request[] = CALL("{\"command\":\"true\"}"),
-			  python_request[] =
-				  CALL("{\"argv\":[\"" PYTHON "\",\"-c\",\"print(1)\"]}"),
-			  change_request[] = CALL("{\"command\":\"echo $$ >changed\"}");
+	static const char true_request[] = CALL("shell_run", "{\"argv\":[\"/bin/true\"]}"),
+			  bash_request[] = CALL("shell_run", "{\"command\":\"true\"}"),
+			  python_request[] = CALL("python_run", "{\"code\":\"print(1)\"}"),
+			  change_request[] =
+				  CALL("shell_run", "{\"command\":\"echo $$ >changed\"}");
 	struct exchange run_true = {few, true_request}, run_bash = {few, bash_request},
 			run_python = {few, python_request}, change_few = {few, change_request},
 			change_many = {many, change_request};
@@ -242,7 +243,7 @@ static void measure_commands(struct server *few, struct server *many, unsigned r
 	unsigned t = bench_add(&b, "shell_run /bin/true", exchange, &run_true);
 	unsigned sh = bench_add(&b, "shell_run bash -c true", exchange, &run_bash);
 	unsigned pp = bench_add(&b, "plain python3 -c print(1)", run_plain, plain_python);
-	unsigned py = bench_add(&b, "shell_run python3 -c print(1)", exchange, &run_python);
+	unsigned py = bench_add(&b, "python_run print(1)", exchange, &run_python);
 	unsigned cf = bench_add(&b, "one changed file of 10", exchange, &change_few);
 	unsigned cm = bench_add(&b, "one changed file of 100,000", exchange, &change_many);
 	bench_run(&b, rounds, 1);
