@@ -66,7 +66,7 @@ static bool begins_command(struct sh_parser *p)
 static struct sh_list *body(struct sh_parser *p, const char *wanted)
 {
 	struct sh_list *list = sh_parse_list(p);
-	if (!p->failed && !list->items)
+	if (!p->failed && (!list || !list->items))
 		unexpected(p, wanted);
 	return list;
 }
@@ -268,12 +268,13 @@ static struct sh_case_item *parse_case_item(struct sh_parser *p)
 	do {
 		if (item->patterns)
 			sh_take(p); /* | */
-		if (sh_token(p)->kind != SH_T_WORD) {
+		struct sh_word *pattern = sh_token(p)->kind == SH_T_WORD ? p->ahead.word : NULL;
+		if (!pattern) {
 			unexpected(p, "a pattern");
 			return item;
 		}
-		*end = p->ahead.word;
-		end = &(*end)->next;
+		*end = pattern;
+		end = &pattern->next;
 		sh_take(p);
 	} while (sh_is_op(p, "|"));
 	expect_op(p, ")");
@@ -372,9 +373,8 @@ static void parse_coproc(struct sh_parser *p, struct sh_command *c)
 {
 	c->kind = SH_COPROC;
 	sh_take(p);
-	struct sh_parser before = *p;
 	if (sh_token(p)->kind == SH_T_WORD && !is_compound(p)) {
-		before = *p;
+		struct sh_parser before = *p;
 		struct sh_text name = p->ahead.text;
 		sh_take(p);
 		if (is_compound(p))
