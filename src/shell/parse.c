@@ -71,6 +71,15 @@ static struct sh_list *body(struct sh_parser *p, const char *wanted)
 	return list;
 }
 
+/* Does every backslash at the end have another to escape? */
+static bool ends_whole(struct sh_text raw)
+{
+	size_t n = 0;
+	while (n < raw.len && raw.at[raw.len - 1 - n] == '\\')
+		n++;
+	return n % 2 == 0;
+}
+
 /* The delimiter of a here-document is its word without quotes; nothing in it is expanded. */
 static void set_delimiter(struct sh_parser *p, struct sh_redirect *r, struct sh_text raw)
 {
@@ -93,6 +102,9 @@ static void set_delimiter(struct sh_parser *p, struct sh_redirect *r, struct sh_
 		}
 	}
 	r->delimiter = (struct sh_text){text, n};
+	/* Only where the script ends can a word end in a backslash that escapes nothing. */
+	if (text && !quote && !ends_whole(raw))
+		sh_fail(p, r->pos, "the end comes after a backslash in a here-document");
 	if (n && memchr(text, '\n', n))
 		sh_fail(p, r->pos, "a here-document that no line can end");
 }
