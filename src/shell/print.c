@@ -291,10 +291,32 @@ static void print_compound(struct printer *p, const struct sh_command *c)
 	}
 }
 
+/* Would this word begin something else where a command begins? Behind a redirection it does not. */
+static bool is_reserved(const struct sh_word *w)
+{
+	static const char *const words[] = {"!", "[[", "case", "coproc", "do", "done", "elif",
+		"else", "esac", "fi", "for", "function", "if", "select", "then", "time", "until",
+		"while", "{", "}"};
+	const struct sh_part *part = w ? w->parts : NULL;
+	if (!part || part->next || part->kind != SH_LITERAL)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (part->text.len == strlen(words[i]) &&
+			memcmp(part->text.at, words[i], part->text.len) == 0)
+			return true;
+	return false;
+}
+
 static void print_command(struct printer *p, const struct sh_command *c)
 {
+	bool behind = c->kind == SH_SIMPLE && c->redirects && is_reserved(c->words);
+	if (behind) {
+		print_redirects(p, c->redirects, false);
+		buf_putc(p->out, ' ');
+	}
 	print_compound(p, c);
-	print_redirects(p, c->redirects, c->kind != SH_SIMPLE || c->words);
+	if (!behind)
+		print_redirects(p, c->redirects, c->kind != SH_SIMPLE || c->words);
 }
 
 static void print_pipeline(struct printer *p, const struct sh_pipeline *line)
