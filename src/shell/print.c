@@ -148,8 +148,8 @@ static void print_redirects(struct printer *p, const struct sh_redirect *r, bool
 			text(p, r->fd);
 		buf_puts(p->out, redirect_text[r->kind]);
 		/* "< <(...)" must not become a here-document, nor ">&" take a digit away, and
-		 * "<< -A" is not "<<-A". */
-		if (!here || (r->written.len && r->written.at[0] == '-'))
+		 * "<< -A" is not "<<-A", nor "<< <(a)" "<<<(a)". */
+		if (!here || (r->written.len && strchr("-<>", r->written.at[0])))
 			buf_putc(p->out, ' ');
 		if (here)
 			text(p, r->written);

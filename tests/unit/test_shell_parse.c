@@ -107,6 +107,7 @@ static const char *const constructs[] = {
 	"cat <<A <<-'B'\nx $y\nA\nz $w\nB\n",
 	"cat <<A$(b c)\nx\nA$(b c)\n",
 	"< f { b }\n",
+	"cat << <(a)\nx\n<(a)\n",
 	"cat << -A <<- -B\nx\n-A\ny\n-B\n",
 	"[[ $a =~ ^(b c|d)+$ && ! -f e || ( $g == !(h|i) ) ]]\n",
 	("echo $((1 + (2 * 3))) $[4] ${#a} ${!b*} ${c:-\"}\"} ${d//\\//_} ${e[@]:1:2} ${f@Q} "
